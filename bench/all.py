@@ -1,0 +1,19 @@
+"""Every benchmark, in one table: `make bench`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bench import lateness, plan, register, work
+from bench.harness import show
+
+
+def main() -> None:
+    figures = []
+    for benchmark in (register, plan, work, lateness):
+        figures += asyncio.run(benchmark.measure())
+    show("Duly on SQLite", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""One SQLite file: its connection, its thread, its transactions, its migrations.
+
+All statements of a `Database` run on one thread of their own, so the event loop never waits for a
+disk. Several processes share the file: WAL lets readers go on while one writes, a write transaction
+takes the lock at its start (`BEGIN IMMEDIATE`) and is short, and who finds it taken waits. With
+`synchronous=FULL` a commit is on disk before it is told to anyone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+from duly.errors import StoreUnavailable, UnknownSchema
+
+T = TypeVar("T")
+
+_BUSY_S = 20.0
+# Pages of WAL before a commit folds it into the file: larger than the default of 1000, so that the
+# fold is rarer; small enough that it takes milliseconds.
+_CHECKPOINT_PAGES = 4000
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA temp_store=MEMORY",
+    "PRAGMA cache_size=-65536",
+    f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}",
+)
+
+
+class Database:
+    """A SQLite file of a known schema.
+
+    Args:
+        path: the file; made with its schema where it does not exist.
+        schema: prefix of its files in `migrations/`, `jobs` or `runs`.
+
+    Raises:
+        UnknownSchema: a newer Duly wrote the file.
+        StoreUnavailable: it cannot be opened.
+    """
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{schema}")
+        self._connection = self._thread.submit(self._open, schema).result()
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on one consistent snapshot."""
+        return await self._run(work, "BEGIN")
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` as one transaction, alone among writers; all of it or, if it raises, none."""
+        return await self._run(work, "BEGIN IMMEDIATE")
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        def call() -> T:
+            with self._transaction(begin):
+                return work(self._connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        try:
+            self._connection.execute(begin)
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            # A commit that failed (full disk) leaves its transaction open.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise StoreUnavailable(f"{self.path}: {error}") from error
+
+    def _open(self, schema: str) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.path,
+                timeout=_BUSY_S,
+                isolation_level=None,
+                cached_statements=256,
+                check_same_thread=False,
+            )
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            _migrate(connection, self.path, schema)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreUnavailable(f"{self.path} is no database of Duly's: {error}") from error
+        return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+    """Apply what is missing, under the write lock; two starting processes do it once."""
+    migrations = _migrations(schema)
+    latest = max(migrations)
+    if _version(connection) == latest:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(connection)
+        if version > latest:
+            raise UnknownSchema(
+                f"{path} has schema {version}, this Duly knows up to {latest}; "
+                "start the newer Duly that wrote it, or restore a backup"
+            )
+        for number in range(version + 1, latest + 1):
+            for statement in _statements(migrations[number]):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={latest}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _migrations(schema: str) -> dict[int, str]:
+    folder = files("duly.backends.sqlite.migrations")
+    return {
+        int(entry.name.removeprefix(f"{schema}_").removesuffix(".sql")): entry.read_text("utf-8")
+        for entry in folder.iterdir()
+        if entry.name.startswith(f"{schema}_") and entry.name.endswith(".sql")
+    }
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script where SQLite says a statement is complete."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

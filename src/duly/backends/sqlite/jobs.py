@@ -1,0 +1,347 @@
+"""The jobs database on SQLite. See `duly.store.JobStore` for what each verb promises."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from duly.backends import named_queries
+from duly.backends.sqlite.database import Database
+from duly.clock import Clock, instant, micros
+from duly.encoding import (
+    decode_command,
+    decode_missed,
+    decode_retry,
+    encode_command,
+    encode_missed,
+    encode_retry,
+    from_micros,
+    to_micros,
+)
+from duly.errors import KeyReused
+from duly.job import Job, JobSpec, JobState, Overlap
+from duly.schedule import Gap, Repeat
+from duly.store import (
+    Added,
+    DueJob,
+    JobFilter,
+    Move,
+    NameConflict,
+    NewJob,
+    RequestKey,
+    StoredAnswer,
+)
+
+_SQL = named_queries.load("duly.backends.sqlite", "jobs.sql")
+
+_Answer = Callable[[Job], StoredAnswer]
+
+
+class SqliteJobStore:
+    """`JobStore` in one file. The database's clock is this machine's."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._database = Database(path, "jobs")
+        self._clock = clock
+
+    async def now(self) -> datetime:
+        return self._clock.now()
+
+    async def add(
+        self,
+        new: NewJob,
+        *,
+        request: RequestKey | None = None,
+        answer: _Answer | None = None,
+        now: datetime | None = None,
+    ) -> Added:
+        at = now or self._clock.now()
+
+        def work(db: sqlite3.Connection) -> Added:
+            if request is not None:
+                known = _recall(db, request)
+                if known is not None and known["job_id"] is not None:
+                    row = _fetch(db, "job_by_id", {"id": known["job_id"]})
+                    return Added(_job(row), created=False)
+            added = _add(db, new, at)
+            if added.created and request is not None and answer is not None:
+                _store_answer(db, request, answer(added.job), added.job.id, at)
+            return added
+
+        return await self._database.write(work)
+
+    async def add_many(self, new: Sequence[NewJob], *, now: datetime | None = None) -> list[Added]:
+        at = now or self._clock.now()
+        return await self._database.write(lambda db: [_add(db, each, at) for each in new])
+
+    async def recall(self, request: RequestKey) -> StoredAnswer | None:
+        known = await self._database.read(lambda db: _recall(db, request))
+        return None if known is None else _answer(known)
+
+    async def remember(
+        self, request: RequestKey, answer: StoredAnswer, *, now: datetime | None = None
+    ) -> StoredAnswer:
+        at = now or self._clock.now()
+
+        def work(db: sqlite3.Connection) -> StoredAnswer:
+            known = _recall(db, request)
+            if known is not None:
+                return _answer(known)
+            _store_answer(db, request, answer, None, at)
+            return answer
+
+        return await self._database.write(work)
+
+    async def get(self, job_id: int) -> Job | None:
+        return (await self.get_many([job_id])).get(job_id)
+
+    async def get_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
+        def work(db: sqlite3.Connection) -> dict[int, Job]:
+            rows = _rows(db, "jobs_by_ids", {"ids": json.dumps(list(job_ids))})
+            return {row["id"]: _job(row) for row in rows}
+
+        return await self._database.read(work)
+
+    async def find(self, team: str, name: str) -> Job | None:
+        row = await self._database.read(
+            lambda db: _fetch(db, "job_by_name", {"team": team, "name": name})
+        )
+        return None if row is None else _job(row)
+
+    async def browse(
+        self, team: str, which: JobFilter, *, after: int = 0, limit: int = 100
+    ) -> list[Job]:
+        values = {
+            "team": team,
+            "after": after,
+            "limit": limit,
+            "state": which.state,
+            "name": which.name,
+            "source": which.source,
+            "queue": which.queue,
+            "owner": which.owner,
+        }
+        return await self._database.read(
+            lambda db: [_job(row) for row in _rows(db, "list_jobs", values)]
+        )
+
+    async def replace(self, job: Job, *, expected_version: int) -> Job | NameConflict | None:
+        values = _spec_values(job.spec) | {
+            "id": job.id,
+            "jitter_offset": to_micros(job.jitter_offset),
+            "next_run_at": _optional(job.next_run_at),
+            "state": job.state.value,
+            "schedule_version": job.schedule_version,
+            "updated_at": micros(job.updated_at),
+            "changed_at": micros(job.changed_at),
+            "expected_version": expected_version,
+        }
+
+        def work(db: sqlite3.Connection) -> Job | NameConflict | None:
+            try:
+                row = _fetch(db, "replace_job", values)
+                if row is not None:
+                    _set_timer(db, row["id"], values["next_run_at"], job.schedule_version)
+            except sqlite3.IntegrityError:
+                other = _fetch(db, "job_by_name", {"team": job.team, "name": job.spec.name})
+                if other is None:
+                    raise
+                return NameConflict(other["id"])
+            return None if row is None else _job(row)
+
+        return await self._database.write(work)
+
+    async def due(self, before: datetime, *, limit: int) -> list[DueJob]:
+        bounds = {"before": micros(before), "limit": limit}
+        rows = await self._database.read(lambda db: db.execute(_SQL["due_jobs"], bounds).fetchall())
+        return [DueJob._make(row) for row in rows]
+
+    async def advance(self, moves: Sequence[Move], *, term: int) -> int:
+        going_on = [move for move in moves if move.next_run_us is not None]
+        ending = [
+            (move.job_id, move.schedule_version) for move in moves if move.next_run_us is None
+        ]
+
+        def work(db: sqlite3.Connection) -> int:
+            # The write lock is held, so no newer term can begin before this commits.
+            if _current_term(db) != term:
+                return 0
+            db.executemany(_SQL["end_job"], ending)
+            ended = db.executemany(_SQL["end_timer"], ending).rowcount if ending else 0
+            moved = db.executemany(_SQL["advance_timer"], going_on).rowcount if going_on else 0
+            return ended + moved
+
+        return await self._database.write(work)
+
+    async def take_over(self, leader: str, *, now: datetime | None = None) -> int:
+        values = {"leader": leader, "now": micros(now or self._clock.now())}
+        (term,) = await self._database.write(
+            lambda db: db.execute(_SQL["begin_term"], values).fetchone()
+        )
+        return int(term)
+
+    async def current_term(self) -> int:
+        return await self._database.read(_current_term)
+
+    async def counts(self) -> dict[JobState, int]:
+        rows = await self._database.read(lambda db: db.execute(_SQL["count_jobs"]).fetchall())
+        return {JobState(state): number for state, number in rows}
+
+    async def forget_answers(self, before: datetime, *, limit: int = 1000) -> int:
+        bounds = {"before": micros(before), "limit": limit}
+        return await self._database.write(
+            lambda db: db.execute(_SQL["forget_answers"], bounds).rowcount
+        )
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+def _rows(db: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+    cursor = db.cursor()
+    cursor.row_factory = sqlite3.Row
+    return cursor.execute(_SQL[query], values).fetchall()
+
+
+def _fetch(db: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Any:
+    return next(iter(_rows(db, query, values)), None)
+
+
+def _current_term(db: sqlite3.Connection) -> int:
+    (term,) = db.execute(_SQL["current_term"]).fetchone()
+    return int(term)
+
+
+def _add(db: sqlite3.Connection, new: NewJob, at: datetime) -> Added:
+    values = _spec_values(new.spec) | {
+        "team": new.team,
+        "jitter_offset": to_micros(new.jitter_offset),
+        "next_run_at": _optional(new.next_run_at),
+        "state": new.state.value,
+        "now": micros(at),
+    }
+    row = _fetch(db, "add_job", values)
+    if row is not None:
+        _set_timer(db, row["id"], values["next_run_at"], 1)
+        return Added(_job(row), created=True)
+    row = _fetch(db, "job_by_name", {"team": new.team, "name": new.spec.name})
+    return Added(_job(row), created=False)
+
+
+def _set_timer(
+    db: sqlite3.Connection, job_id: int, next_run_at: int | None, schedule_version: int
+) -> None:
+    """An active job has a timer, any other has none."""
+    values = {
+        "job_id": job_id,
+        "next_run_at": next_run_at,
+        "schedule_version": schedule_version,
+    }
+    db.execute(_SQL["clear_timer" if next_run_at is None else "set_timer"], values)
+
+
+def _recall(db: sqlite3.Connection, request: RequestKey) -> Any:
+    known = _fetch(db, "answer", {"team": request.team, "route": request.route, "key": request.key})
+    if known is not None and known["fingerprint"] != request.fingerprint:
+        raise KeyReused
+    return known
+
+
+def _answer(row: Any) -> StoredAnswer:
+    return StoredAnswer(row["status"], row["body"], row["location"])
+
+
+def _store_answer(
+    db: sqlite3.Connection,
+    request: RequestKey,
+    answer: StoredAnswer,
+    job_id: int | None,
+    at: datetime,
+) -> None:
+    values = {
+        "team": request.team,
+        "route": request.route,
+        "key": request.key,
+        "fingerprint": request.fingerprint,
+        "status": answer.status,
+        "body": answer.body,
+        "location": answer.location,
+        "job_id": job_id,
+        "now": micros(at),
+    }
+    db.execute(_SQL["store_answer"], values)
+
+
+def _spec_values(spec: JobSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "schedule": spec.schedule,
+        "timezone": spec.timezone,
+        "gap": spec.gap.value,
+        "repeat": spec.repeat.value,
+        "starts_at": _optional(spec.starts_at),
+        "ends_at": _optional(spec.ends_at),
+        "command": encode_command(spec.command),
+        "input": spec.input,
+        "jitter": to_micros(spec.jitter),
+        "overlap": spec.overlap.value,
+        "missed": encode_missed(spec.missed),
+        "retry": encode_retry(spec.retry),
+        "timeout": to_micros(spec.timeout),
+        "queue": spec.queue,
+        "priority": spec.priority,
+        "owner": spec.owner,
+        "alert": spec.alert,
+        "source": spec.source,
+    }
+
+
+def _job(row: Any) -> Job:
+    spec = JobSpec(
+        schedule=row["schedule"],
+        command=decode_command(row["command"]),
+        timezone=row["timezone"],
+        name=row["name"],
+        description=row["description"],
+        gap=Gap(row["gap"]),
+        repeat=Repeat(row["repeat"]),
+        starts_at=_moment(row["starts_at"]),
+        ends_at=_moment(row["ends_at"]),
+        input=row["input"],
+        jitter=from_micros(row["jitter"]),
+        overlap=Overlap(row["overlap"]),
+        missed=decode_missed(row["missed"]),
+        retry=decode_retry(row["retry"]),
+        timeout=from_micros(row["timeout"]),
+        queue=row["queue"],
+        priority=row["priority"],
+        owner=row["owner"],
+        alert=row["alert"],
+        source=row["source"],
+    )
+    return Job(
+        id=row["id"],
+        team=row["team"],
+        spec=spec,
+        state=JobState(row["state"]),
+        jitter_offset=from_micros(row["jitter_offset"]),
+        next_run_at=_moment(row["next_run_at"]),
+        schedule_version=row["schedule_version"],
+        version=row["version"],
+        created_at=instant(row["created_at"]),
+        updated_at=instant(row["updated_at"]),
+        changed_at=instant(row["changed_at"]),
+    )
+
+
+def _optional(moment: datetime | None) -> int | None:
+    return None if moment is None else micros(moment)
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else instant(value)

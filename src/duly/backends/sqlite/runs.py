@@ -1,0 +1,363 @@
+"""The runs database on SQLite. See `duly.store.RunStore` for what each verb promises."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from duly.backends import named_queries
+from duly.backends.sqlite.database import Database
+from duly.clock import Clock, instant, micros
+from duly.run import (
+    ClaimedRun,
+    Outcome,
+    Output,
+    PlannedRun,
+    Run,
+    RunKey,
+    Status,
+    Try,
+)
+from duly.store import Backlog, Claim, LostRun, RunFilter, Settlement, WorkerInfo
+
+_SQL = named_queries.load("duly.backends.sqlite", "runs.sql")
+
+_PRIORITIES = range(10)
+_FOREVER = (1 << 63) - 1
+
+
+class SqliteRunStore:
+    """`RunStore` in one file. The database's clock is this machine's."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._database = Database(path, "runs")
+        self._clock = clock
+
+    async def now(self) -> datetime:
+        return self._clock.now()
+
+    async def save(self, rows: Sequence[PlannedRun], *, now: datetime | None = None) -> int:
+        at = self._at(now)
+        # sqlite3 binds plain values quickly, and looks for an adapter for anything else, bools too.
+        values = [(*row[:5], int(row[5]), *row[6:11], int(row[11]), at) for row in rows]
+
+        def work(db: sqlite3.Connection) -> int:
+            saved = db.executemany(_SQL["save_run"], values).rowcount
+            if saved < len(values):
+                saved += db.executemany(_SQL["take_up_run"], values).rowcount
+            return saved
+
+        return await self._database.write(work)
+
+    async def claim(
+        self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None
+    ) -> Claim:
+        # Looking first takes no write lock, so an idle worker disturbs nobody.
+        at = self._at(now)
+        next_due = await self._database.read(lambda db: _next_due(db, queues))
+        if limit < 1 or next_due is None or next_due > at:
+            return Claim([], [], None if next_due is None else instant(next_due))
+
+        def work(db: sqlite3.Connection) -> Claim:
+            due = _due_runs(db, queues, at, limit)
+            startable, skipped = _part(db, due)
+            db.executemany(_SQL["skip_run"], ((why, at, job, slot) for job, slot, why in skipped))
+            first_token = _take_tokens(db, len(startable))
+            claimed = [
+                ClaimedRun(
+                    row[0],
+                    instant(row[1]),
+                    instant(row[2]),
+                    row[3] + 1,
+                    token,
+                    row[4],
+                    bool(row[5]),
+                )
+                for token, row in enumerate(startable, first_token)
+            ]
+            db.executemany(
+                _SQL["claim_run"],
+                (
+                    (worker, token, at, row[0], row[1])
+                    for token, row in enumerate(startable, first_token)
+                ),
+            )
+            following = _next_due(db, queues)
+            return Claim(
+                claimed,
+                [RunKey(job, instant(slot)) for job, slot, _ in skipped],
+                None if following is None else instant(following),
+            )
+
+        return await self._database.write(work)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
+        return await self._database.write(lambda db: [_settle(db, each) for each in settlements])
+
+    async def void(
+        self, job_id: int, *, after: datetime | None, version: int, reason: str
+    ) -> list[RunKey]:
+        values = {
+            "job_id": job_id,
+            "after": None if after is None else micros(after),
+            "version": version,
+            "reason": reason,
+            "now": self._at(None),
+        }
+        rows = await self._database.write(
+            lambda db: db.execute(_SQL["void_runs"], values).fetchall()
+        )
+        return [RunKey(job_id, instant(slot)) for (slot,) in rows]
+
+    async def cancel(self, key: RunKey, *, reason: str, now: datetime | None = None) -> bool:
+        values = _key(key) | {"reason": reason, "now": self._at(now)}
+        return await self._database.write(
+            lambda db: db.execute(_SQL["cancel_run"], values).rowcount == 1
+        )
+
+    async def get(self, key: RunKey) -> Run | None:
+        rows = await self._database.read(lambda db: _rows(db, "run", _key(key)))
+        return _run(rows[0]) if rows else None
+
+    async def history(
+        self, which: RunFilter, *, before: RunKey | None = None, limit: int = 100
+    ) -> list[Run]:
+        values = {
+            "job_id": which.job_id,
+            "status": which.status,
+            "since": -_FOREVER if which.since is None else micros(which.since),
+            "until": _FOREVER if which.until is None else micros(which.until),
+            "before_slot": _FOREVER if before is None else micros(before.scheduled_for),
+            "before_job": _FOREVER if before is None else before.job_id,
+            "limit": limit,
+        }
+        query = "list_runs"
+        if which.job_id is not None:
+            query = "list_runs_of_job"
+        elif which.status is Status.DEAD:
+            query = "list_dead_runs"
+        rows = await self._database.read(lambda db: _rows(db, query, values))
+        return [_run(row) for row in rows]
+
+    async def tries(self, key: RunKey) -> list[Try]:
+        rows = await self._database.read(lambda db: _rows(db, "tries_of_run", _key(key)))
+        return [
+            Try(
+                attempt=row["attempt"],
+                outcome=Outcome(row["outcome"]),
+                worker=row["worker"],
+                started_at=_moment(row["started_at"]),
+                finished_at=instant(row["finished_at"]),
+                exit_code=row["exit_code"],
+                signal=row["signal"],
+                reason=row["reason"],
+            )
+            for row in rows
+        ]
+
+    async def output(self, key: RunKey, *, attempt: int | None = None) -> Output | None:
+        values = _key(key) | {"attempt": attempt}
+        rows = await self._database.read(lambda db: _rows(db, "output_of_run", values))
+        return Output(*rows[0]) if rows else None
+
+    async def beat(self, worker: WorkerInfo, *, now: datetime | None = None) -> None:
+        values = {
+            "id": worker.id,
+            "host": worker.host,
+            "pid": worker.pid,
+            "queues": json.dumps(worker.queues),
+            "concurrency": worker.concurrency,
+            "started_at": micros(worker.started_at),
+            "now": self._at(now),
+        }
+        await self._database.write(lambda db: db.execute(_SQL["beat"], values))
+
+    async def end_worker(self, worker: str) -> None:
+        await self._database.write(lambda db: db.execute(_SQL["end_worker"], {"id": worker}))
+
+    async def workers(self) -> list[WorkerInfo]:
+        rows = await self._database.read(lambda db: db.execute(_SQL["workers"]).fetchall())
+        return [
+            WorkerInfo(
+                row[0],
+                row[1],
+                row[2],
+                tuple(json.loads(row[3])),
+                row[4],
+                instant(row[5]),
+                instant(row[6]),
+            )
+            for row in rows
+        ]
+
+    async def lost(
+        self, *, silent_for: timedelta, limit: int, now: datetime | None = None
+    ) -> list[LostRun]:
+        alive_since = self._at(now) - micros(instant(0) + silent_for)
+        values = {"alive_since": alive_since, "limit": limit}
+        rows = await self._database.read(lambda db: _rows(db, "lost_runs", values))
+        return [
+            LostRun(
+                ClaimedRun(
+                    row["job_id"],
+                    instant(row["scheduled_for"]),
+                    instant(row["due_at"]),
+                    row["attempts"],
+                    row["token"],
+                    row["schedule_version"],
+                    bool(row["manual"]),
+                ),
+                row["worker"],
+                _moment(row["started_at"]),
+            )
+            for row in rows
+        ]
+
+    async def backlog(self, *, now: datetime | None = None) -> Backlog:
+        at = self._at(now)
+
+        def work(db: sqlite3.Connection) -> Backlog:
+            counts = {Status(s): n for s, n in db.execute(_SQL["count_runs"])}
+            claimable, oldest = db.execute(_SQL["backlog"], {"now": at}).fetchone()
+            return Backlog(counts, claimable, _moment(oldest))
+
+        return await self._database.read(work)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    def _at(self, now: datetime | None) -> int:
+        return micros(now or self._clock.now())
+
+
+# job_id, scheduled_for, due_at, attempts, schedule_version, manual, exclusive
+_Due = tuple[int, int, int, int, int, int, int]
+
+
+def _due_runs(db: sqlite3.Connection, queues: Sequence[str], at: int, limit: int) -> list[_Due]:
+    due: list[_Due] = []
+    for priority, queue in product(_PRIORITIES, queues):
+        wanted = limit - len(due)
+        if wanted == 0:
+            break
+        due += db.execute(_SQL["claimable"], (queue, priority, at, wanted))
+    return due
+
+
+def _part(
+    db: sqlite3.Connection, due: Iterable[_Due]
+) -> tuple[list[_Due], list[tuple[int, int, str]]]:
+    """Part due runs into those that may start and those that an open run is in the way of.
+
+    The write lock is held, so nothing opens in between; `runs_open` would refuse it anyway.
+    """
+    due = list(due)
+    ids = json.dumps([row[0] for row in due if row[6]])
+    in_the_way = {
+        job: (slot, status) for job, slot, status in db.execute(_SQL["open_runs"], {"ids": ids})
+    }
+    startable: list[_Due] = []
+    skipped: list[tuple[int, int, str]] = []
+    for row in due:
+        job, slot, exclusive = row[0], row[1], row[6]
+        if exclusive and (other := in_the_way.get(job)) is not None and other[0] != slot:
+            key = RunKey(job, instant(other[0]))
+            state = "was still running" if other[1] == Status.RUNNING else "was waiting for a retry"
+            skipped.append((job, slot, f"overlap: {key} {state}"))
+            continue
+        if exclusive:
+            in_the_way[job] = (slot, Status.RUNNING)
+        startable.append(row)
+    return startable, skipped
+
+
+def _take_tokens(db: sqlite3.Connection, amount: int) -> int:
+    """Reserve a range of tokens; its first."""
+    (last,) = db.execute(_SQL["take_tokens"], {"amount": amount}).fetchone()
+    return int(last) - amount + 1
+
+
+def _next_due(db: sqlite3.Connection, queues: Sequence[str]) -> int | None:
+    return min(
+        (
+            due
+            for priority, queue in product(_PRIORITIES, queues)
+            for (due,) in db.execute(_SQL["next_claimable"], (queue, priority))
+            if due is not None
+        ),
+        default=None,
+    )
+
+
+def _settle(db: sqlite3.Connection, end: Settlement) -> bool:
+    key = (end.key.job_id, micros(end.key.scheduled_for))
+    at = micros(end.finished_at)
+    changed = db.execute(
+        _SQL["settle_run"],
+        (
+            end.status,
+            None if end.due_at is None else micros(end.due_at),
+            0 if end.counts else 1,
+            1 if end.outcome is Outcome.INTERRUPTED else 0,
+            None if end.started_at is None else micros(end.started_at),
+            at,
+            end.exit_code,
+            end.signal,
+            end.reason,
+            1 if end.outcome is Outcome.CANCELED else 0,
+            *key,
+            end.token,
+        ),
+    ).rowcount
+    if not changed:
+        return False
+    if end.outcome is not Outcome.SUCCEEDED or end.attempt > 1:
+        facts = (end.attempt, end.outcome, at, end.exit_code, end.signal, end.reason)
+        db.execute(_SQL["record_try"], (*facts, *key))
+    if end.output is not None and end.output.head:
+        kept = (end.output.head, end.output.tail, end.output.dropped)
+        db.execute(_SQL["keep_output"], (*key, end.token, end.attempt, *kept))
+    return True
+
+
+def _rows(db: sqlite3.Connection, query: str, values: dict[str, Any]) -> list[sqlite3.Row]:
+    cursor = db.cursor()
+    cursor.row_factory = sqlite3.Row
+    return cursor.execute(_SQL[query], values).fetchall()
+
+
+def _key(key: RunKey) -> dict[str, Any]:
+    return {"job_id": key.job_id, "scheduled_for": micros(key.scheduled_for)}
+
+
+def _run(row: Any) -> Run:
+    return Run(
+        key=RunKey(row["job_id"], instant(row["scheduled_for"])),
+        status=Status(row["status"]),
+        due_at=instant(row["due_at"]),
+        queue=row["queue"],
+        priority=row["priority"],
+        manual=bool(row["manual"]),
+        schedule_version=row["schedule_version"],
+        attempts=row["attempts"],
+        interruptions=row["interruptions"],
+        worker=row["worker"],
+        token=row["token"],
+        queued_at=instant(row["queued_at"]),
+        started_at=_moment(row["started_at"]),
+        finished_at=_moment(row["finished_at"]),
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+        reason=row["reason"],
+        slots=row["slots"],
+        last_slot=_moment(row["last_slot"]),
+    )
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else instant(value)

@@ -1,0 +1,140 @@
+-- Queries of the runs database. Every dialect has the same names.
+
+-- name: save_run
+-- The key keeps the first row. (An upsert here would cost a third of planning's speed.)
+INSERT INTO runs (job_id, scheduled_for, due_at, queue, priority, exclusive, schedule_version,
+                  status, reason, slots, last_slot, manual, queued_at, finished_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+        CASE WHEN ?8 = 'queued' THEN NULL ELSE ?13 END)
+ON CONFLICT DO NOTHING;
+
+-- name: take_up_run
+-- Two kinds of row are taken up again, by a plan of a later schedule version only: one that an
+-- edit voided, and one that still waits as planned from the schedule before.
+UPDATE runs
+   SET due_at = ?3, queue = ?4, priority = ?5, exclusive = ?6, schedule_version = ?7,
+       status = ?8, reason = ?9, slots = ?10, last_slot = ?11, voided = 0,
+       finished_at = CASE WHEN ?8 = 'queued' THEN NULL ELSE ?13 END
+ WHERE job_id = ?1 AND scheduled_for = ?2 AND schedule_version < ?7 AND manual = ?12
+   AND (voided = 1 OR (status = 'queued' AND attempts = 0 AND manual = 0));
+
+-- name: claimable
+SELECT job_id, scheduled_for, due_at, attempts, schedule_version, manual, exclusive
+  FROM runs
+ WHERE status = 'queued' AND queue = ?1 AND priority = ?2 AND due_at <= ?3
+ ORDER BY due_at
+ LIMIT ?4;
+
+-- name: next_claimable
+SELECT min(due_at) FROM runs WHERE status = 'queued' AND queue = ?1 AND priority = ?2;
+
+-- name: open_runs
+-- The runs in the way, of these jobs.
+SELECT job_id, scheduled_for, status
+  FROM runs
+ WHERE exclusive = 1 AND (status = 'running' OR (status = 'queued' AND attempts > 0))
+   AND job_id IN (SELECT value FROM json_each(:ids));
+
+-- name: take_tokens
+UPDATE last_token SET token = token + :amount RETURNING token;
+
+-- name: claim_run
+UPDATE runs
+   SET status = 'running', worker = ?1, token = ?2, started_at = ?3, attempts = attempts + 1
+ WHERE job_id = ?4 AND scheduled_for = ?5 AND status = 'queued';
+
+-- name: skip_run
+UPDATE runs SET status = 'skipped', reason = ?1, finished_at = ?2
+ WHERE job_id = ?3 AND scheduled_for = ?4 AND status = 'queued';
+
+-- name: settle_run
+-- Under the token of the claim alone. A run that goes back to the queue keeps its worker as news.
+UPDATE runs
+   SET status = ?1, due_at = coalesce(?2, due_at), attempts = attempts - ?3,
+       interruptions = interruptions + ?4, started_at = coalesce(?5, started_at),
+       finished_at = ?6, exit_code = ?7, signal = ?8, reason = ?9, voided = ?10
+ WHERE job_id = ?11 AND scheduled_for = ?12 AND token = ?13 AND status = 'running';
+
+-- name: record_try
+INSERT INTO tries (job_id, scheduled_for, token, attempt, outcome, worker, started_at, finished_at,
+                   exit_code, signal, reason)
+SELECT job_id, scheduled_for, token, ?1, ?2, worker, started_at, ?3, ?4, ?5, ?6
+  FROM runs WHERE job_id = ?7 AND scheduled_for = ?8;
+
+-- name: keep_output
+INSERT OR REPLACE INTO outputs (job_id, scheduled_for, token, attempt, head, tail, dropped)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: void_runs
+UPDATE runs SET status = 'canceled', voided = 1, reason = :reason, finished_at = :now
+ WHERE job_id = :job_id AND status = 'queued' AND manual = 0 AND schedule_version < :version
+   AND (:after IS NULL OR scheduled_for > :after)
+RETURNING scheduled_for;
+
+-- name: cancel_run
+UPDATE runs SET status = 'canceled', reason = :reason, finished_at = :now
+ WHERE job_id = :job_id AND scheduled_for = :scheduled_for AND status = 'queued';
+
+-- name: run
+SELECT * FROM runs WHERE job_id = :job_id AND scheduled_for = :scheduled_for;
+
+-- name: list_runs
+SELECT * FROM runs
+ WHERE (:status IS NULL OR status = :status)
+   AND scheduled_for >= :since AND scheduled_for <= :until
+   AND (scheduled_for, job_id) < (:before_slot, :before_job)
+ ORDER BY scheduled_for DESC, job_id DESC
+ LIMIT :limit;
+
+-- name: list_dead_runs
+SELECT * FROM runs
+ WHERE status = 'dead'
+   AND scheduled_for >= :since AND scheduled_for <= :until
+   AND (scheduled_for, job_id) < (:before_slot, :before_job)
+ ORDER BY scheduled_for DESC, job_id DESC
+ LIMIT :limit;
+
+-- name: list_runs_of_job
+SELECT * FROM runs
+ WHERE job_id = :job_id AND (:status IS NULL OR status = :status)
+   AND scheduled_for >= :since AND scheduled_for <= :until
+   AND scheduled_for < :before_slot
+ ORDER BY scheduled_for DESC
+ LIMIT :limit;
+
+-- name: tries_of_run
+SELECT attempt, outcome, worker, started_at, finished_at, exit_code, signal, reason
+  FROM tries WHERE job_id = :job_id AND scheduled_for = :scheduled_for ORDER BY token;
+
+-- name: output_of_run
+SELECT head, tail, dropped FROM outputs
+ WHERE job_id = :job_id AND scheduled_for = :scheduled_for
+   AND (:attempt IS NULL OR attempt = :attempt)
+ ORDER BY token DESC LIMIT 1;
+
+-- name: beat
+INSERT INTO workers (id, host, pid, queues, concurrency, started_at, beat_at)
+VALUES (:id, :host, :pid, :queues, :concurrency, :started_at, :now)
+ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at;
+
+-- name: end_worker
+DELETE FROM workers WHERE id = :id;
+
+-- name: workers
+SELECT id, host, pid, queues, concurrency, started_at, beat_at FROM workers ORDER BY id;
+
+-- name: lost_runs
+-- From what is running, by worker: few rows, whatever the length of the history.
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
+  FROM runs
+ WHERE status = 'running'
+   AND worker NOT IN (SELECT id FROM workers WHERE beat_at >= :alive_since)
+ LIMIT :limit;
+
+-- name: count_runs
+SELECT 'queued', count(*) FROM runs WHERE status = 'queued'
+UNION ALL SELECT 'running', count(*) FROM runs WHERE status = 'running'
+UNION ALL SELECT 'dead', count(*) FROM runs WHERE status = 'dead';
+
+-- name: backlog
+SELECT count(*), min(due_at) FROM runs WHERE status = 'queued' AND due_at <= :now;

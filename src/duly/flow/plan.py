@@ -1,0 +1,141 @@
+"""Plan: save a run for each job due within the horizon, then move the job on.
+
+Runs are saved first and jobs moved second, in two databases. A crash between the two leaves jobs
+that are planned again; the key (job, slot) refuses the second row. A job that was edited after it
+was read is not moved (its `schedule_version` differs), and a leader whose term is over moves none.
+
+Next times are computed once per distinct (schedule, zone, slot), not once per job: a million daily
+jobs cost one computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from duly.clock import instant, micros
+from duly.encoding import decode_missed, from_micros
+from duly.events import Event, Planned, PlanRefused
+from duly.policy import Skipped, plan_slot
+from duly.run import PlannedRun, Status
+from duly.schedule import Gap, Repeat, parse
+from duly.store import DueJob, JobStore, Move, RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPass:
+    """What one batch of planning did.
+
+    Args:
+        read: jobs that were due within the horizon; fewer than the batch: nothing is left.
+        moved: jobs set on; 0 of many means that this leader's term is over.
+    """
+
+    read: int
+    moved: int
+    events: tuple[Event, ...] = ()
+
+
+async def plan(
+    jobs: JobStore,
+    runs: RunStore,
+    *,
+    term: int,
+    now: datetime,
+    horizon: timedelta,
+    batch: int = 1000,
+) -> PlanPass:
+    """Plan up to `batch` jobs that fall due by `now + horizon`, the earliest first.
+
+    Args:
+        term: the leader's term, checked in the statement that moves the jobs.
+        now: the jobs database's clock.
+    """
+    due = await jobs.due(now + horizon, limit=batch)
+    if not due:
+        return PlanPass(0, 0)
+    rows, moves = _decide(due, now)
+    saved = await runs.save(rows)
+    moved = await jobs.advance(moves, term=term)
+    skipped = sum(row.slots for row in rows if row.status == Status.SKIPPED)
+    events: list[Event] = [Planned(saved=saved, moved=moved, skipped_slots=skipped)]
+    if moved < len(moves):
+        events.append(PlanRefused(jobs=len(moves) - moved, term=term))
+    return PlanPass(len(due), moved, tuple(events))
+
+
+def _decide(due: Sequence[DueJob], now: datetime) -> tuple[list[PlannedRun], list[Move]]:
+    """The rows to save and the moves to make: decided once per distinct case, told once per job."""
+    now_us = micros(now)
+    cases: dict[tuple[object, ...], _Case] = {}
+    rows: list[PlannedRun] = []
+    moves: list[Move] = []
+    for job in due:
+        offset_us = job.offset_us
+        slot_us = job.next_run_us - offset_us
+        # Whether a late slot counts as missed depends on the offset; an on-time one never does.
+        late = offset_us if job.next_run_us < now_us else None
+        key = (slot_us, late, *job[1:7])
+        case = cases.get(key)
+        if case is None:
+            case = cases[key] = _case(job, slot_us, now)
+        if case.skipped is not None:
+            rows.append(_skipped_row(job, case.skipped))
+        if case.run_us is not None:
+            rows.append(
+                PlannedRun(
+                    job.id,
+                    case.run_us,
+                    case.run_us + offset_us,
+                    job.queue,
+                    job.priority,
+                    job.exclusive,
+                    job.schedule_version,
+                )
+            )
+        following = None if case.next_us is None else case.next_us + offset_us
+        moves.append(Move(following, job.id, job.schedule_version))
+    return rows, moves
+
+
+class _Case(NamedTuple):
+    """A `SlotPlan` in the planner's units."""
+
+    run_us: int | None
+    skipped: Skipped | None
+    next_us: int | None
+
+
+def _case(job: DueJob, slot_us: int, now: datetime) -> _Case:
+    decided = plan_slot(
+        parse(job.schedule, job.timezone, gap=Gap(job.gap), repeat=Repeat(job.repeat)),
+        instant(slot_us),
+        now=now,
+        offset=from_micros(job.offset_us),
+        missed=decode_missed(job.missed),
+        ends_at=None if job.ends_us is None else instant(job.ends_us),
+    )
+    return _Case(
+        None if decided.run is None else micros(decided.run),
+        decided.skipped,
+        None if decided.next_slot is None else micros(decided.next_slot),
+    )
+
+
+def _skipped_row(job: DueJob, skipped: Skipped) -> PlannedRun:
+    first_us = micros(skipped.first)
+    return PlannedRun(
+        job.id,
+        first_us,
+        first_us + job.offset_us,
+        job.queue,
+        job.priority,
+        job.exclusive,
+        job.schedule_version,
+        status=Status.SKIPPED.value,
+        reason=skipped.reason,
+        slots=skipped.count,
+        last_slot_us=micros(skipped.last),
+    )
