@@ -18,7 +18,7 @@ import psutil
 from tests.integration.duly_up import Up, duly_up, until
 
 SECONDS = float(os.environ.get("DULY_CHAOS_S", "15"))
-JOBS = 40
+JOBS = 20
 ROLES = ("api", "scheduler", "worker")
 FINAL = {"succeeded", "dead", "skipped", "canceled"}
 PROBE = (
