@@ -81,7 +81,7 @@ async def _work_off(place: Path, executor: Executor, amount: int) -> float:
     stop = Stop()
     with stopwatch() as watch:
         working = asyncio.create_task(worker.run(stop))
-        while await _open(heartbeats, due):
+        while await _open(heartbeats, due):  # noqa: ASYNC110 - seen from outside
             await asyncio.sleep(0.02)
     stop.ask()
     await working

@@ -47,6 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 def up(
+    *,
     data: Data = None,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
@@ -121,6 +122,7 @@ def up(
 
 
 def api(
+    *,
     data: Data = None,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
@@ -148,6 +150,7 @@ def api(
 
 
 def scheduler(
+    *,
     data: Data = None,
     horizon: Horizon = _DEFAULTS.horizon_s,
     batch: Batch = _DEFAULTS.batch,
@@ -173,6 +176,7 @@ def scheduler(
 
 
 def worker(
+    *,
     data: Data = None,
     queue: Queue = None,
     concurrency: Concurrency = _DEFAULTS.concurrency,
@@ -228,7 +232,7 @@ def _run(service: Callable[[Any], Awaitable[None]], supervised_by: int | None) -
 
 async def _stop_with_parent(parent: int, stop: Any) -> None:
     """Without its supervisor nobody would end a role; it stops by itself."""
-    while os.getppid() == parent:
+    while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of a parent's death
         await asyncio.sleep(0.5)
     stop.ask()
 

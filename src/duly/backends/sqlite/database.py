@@ -111,14 +111,14 @@ def _migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
     latest = max(migrations)
     if _version(connection) == latest:
         return
+    if _version(connection) > latest:
+        raise UnknownSchema(
+            f"{path} has schema {_version(connection)}, this Duly knows up to {latest}; "
+            "start the newer Duly that wrote it, or restore a backup"
+        )
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _version(connection)
-        if version > latest:
-            raise UnknownSchema(
-                f"{path} has schema {version}, this Duly knows up to {latest}; "
-                "start the newer Duly that wrote it, or restore a backup"
-            )
         for number in range(version + 1, latest + 1):
             for statement in _statements(migrations[number]):
                 connection.execute(statement)

@@ -1,0 +1,67 @@
+"""The application: routes, guard and refusals put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from duly import __version__
+from duly.api import openapi, problems
+from duly.api.guard import Guard
+from duly.api.health import router as health_routes
+from duly.api.jobs import router as job_routes
+from duly.api.runs import router as run_routes
+from duly.api.site import Moments, Site
+from duly.clock import Clock
+from duly.store import JobStore, RunStore
+
+DEFAULT_TEAM = "default"
+
+
+def create_app(
+    *,
+    jobs: JobStore,
+    runs: RunStore,
+    clock: Clock,
+    token: str,
+    allowed_hosts: Sequence[str],
+    team: str = DEFAULT_TEAM,
+) -> FastAPI:
+    """The API over these stores, which it closes when its server shuts down.
+
+    Args:
+        token: what every request but those for health must carry.
+        allowed_hosts: names and addresses that clients reach it by; any port.
+        team: whose jobs it serves. Runs are not kept apart by team: the token is an operator's.
+
+    Raises:
+        InvalidConfig: the token is empty.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await jobs.close()
+        await runs.close()
+
+    app = FastAPI(
+        title="Duly",
+        version=__version__,
+        description="Runs every job on time, every run once, nothing silent.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.site = Site(jobs=jobs, runs=runs, clock=clock, moments=Moments(clock), team=team)
+    # Built here so that an empty token is refused now, not at the first request.
+    Guard(app, token=token, allowed_hosts=allowed_hosts)
+    app.add_middleware(Guard, token=token, allowed_hosts=allowed_hosts)
+    problems.install(app)
+    app.state.routers = (health_routes, job_routes, run_routes)
+    for router in app.state.routers:
+        app.include_router(router)
+    openapi.complete(app)
+    return app

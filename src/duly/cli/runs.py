@@ -1,0 +1,132 @@
+"""`duly runs`: the history, and what runs now."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from duly.cli import run_view
+from duly.cli.connection import Data, Json, Server, connected
+from duly.cli.jobs import Limit, Utc, find_id, page_for, up_to
+from duly.cli.printable import output_safe
+from duly.cli.tables import print_facts, print_json, print_table
+from duly.cli.times import display_zone, read_moment, stamp
+from duly.clock import EPOCH, SystemClock
+
+app = typer.Typer(no_args_is_help=True, help="Look at runs, their output, and cancel them.")
+
+RunName = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its id, as `duly runs list` shows it.")
+]
+_LENGTH = re.compile(r"([0-9]{1,6})\s*(s|m|h|d|w)", re.ASCII)
+_LONGEST = timedelta(days=10_000)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@app.command("list")
+def list_runs(  # noqa: PLR0917 - each option is a parameter
+    job: Annotated[
+        str | None, typer.Argument(metavar="JOB", help="Only of this job, by id or name.")
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(help="queued, running, succeeded, dead, skipped or canceled."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="For this instant (ISO 8601) or later, or so long ago: 2h, 7d."),
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="For this instant or earlier.")] = None,
+    limit: Limit = 50,
+    server: Server = None,
+    data: Data = None,
+    as_json: Json = False,
+    utc: Utc = False,
+) -> None:
+    """List runs, the newest first."""
+    with connected(server, data, as_json=as_json) as duly:
+        now, zone = SystemClock().now(), display_zone(utc=utc)
+        runs = duly.runs(
+            None if job is None else find_id(duly, job),
+            page=page_for(limit),
+            status=status,
+            since=_bound(since, now, utc=utc, option="--since"),
+            until=_bound(until, now, utc=utc, option="--until"),
+        )
+        rows = up_to(limit, runs)
+        if as_json:
+            print_json(rows)
+        else:
+            print_table(run_view.COLUMNS, [run_view.row(run, now, zone) for run in rows])
+
+
+@app.command("show")
+def show(
+    run: RunName,
+    server: Server = None,
+    data: Data = None,
+    as_json: Json = False,
+    utc: Utc = False,
+) -> None:
+    """Show everything about a run, its tries included."""
+    with connected(server, data, as_json=as_json) as duly:
+        found = duly.run(run)
+        if as_json:
+            print_json(found)
+        else:
+            print_facts(run_view.facts(found, SystemClock().now(), display_zone(utc=utc)))
+
+
+@app.command("output")
+def output(
+    run: RunName,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Of this try.", show_default="the last")
+    ] = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print errors as JSON; the output itself stays as it is.")
+    ] = False,
+) -> None:
+    """Print what a run wrote, byte for byte; on a terminal without control characters."""
+    with connected(server, data, as_json=as_json) as duly:
+        content = duly.output(run, attempt=attempt)
+    if not content:
+        sys.stderr.write("duly: the run wrote nothing, or has not ended yet\n")
+    if sys.stdout.isatty():
+        sys.stdout.write(output_safe(content))
+    else:
+        sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
+@app.command("cancel")
+def cancel(
+    run: RunName,
+    server: Server = None,
+    data: Data = None,
+    as_json: Json = False,
+    utc: Utc = False,
+) -> None:
+    """Cancel a run that has not started."""
+    with connected(server, data, as_json=as_json) as duly:
+        canceled = duly.cancel_run(run)
+        if as_json:
+            print_json(canceled)
+        else:
+            print_facts(run_view.facts(canceled, SystemClock().now(), display_zone(utc=utc)))
+
+
+def _bound(text: str | None, now: datetime, *, utc: bool, option: str) -> str | None:
+    """An end of the time asked for: an instant, or a length before the present."""
+    if text is None:
+        return None
+    if length := _LENGTH.fullmatch(text.strip().lower()):
+        ago = timedelta(**{_UNITS[length[2]]: int(length[1])})
+        return stamp(max(now - min(ago, _LONGEST), EPOCH))
+    return stamp(read_moment(text, UTC if utc else None, option=option))

@@ -1,0 +1,43 @@
+"""`duly status`: how the server and its work are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duly.cli.connection import Data, Json, Server, connected
+from duly.cli.tables import print_facts, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+def status(server: Server = None, data: Data = None, as_json: Json = False) -> None:
+    """Show how the server, its scheduler and its workers are."""
+    with connected(server, data, as_json=as_json) as duly:
+        document = duly.status()
+        if as_json:
+            print_json(document)
+        else:
+            print_facts([("server", duly.url), *_flat(document)])
+
+
+def _flat(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of the document under its path, a list's entries one by one."""
+    for name, value in document.items():
+        label = f"{above}{name}".replace("_", " ")
+        match value:
+            case dict():
+                yield from _flat(value, f"{label} ")
+            case list():
+                for entry in value:
+                    yield label, _in_short(entry)
+            case _:
+                yield label, value
+
+
+def _in_short(entry: object) -> object:
+    if not isinstance(entry, dict):
+        return entry
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in entry.items() if value is not None
+    )
