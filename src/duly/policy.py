@@ -57,6 +57,22 @@ def first_slot(
     return None if slot is None or (ends_at is not None and slot > ends_at) else slot
 
 
+def next_start(job: Job, *, now: datetime) -> datetime | None:
+    """When the job's next run may start, as a person asks it.
+
+    `next_run_at` is where planning goes on, up to a horizon further; runs that are planned already
+    come before it. A time at or before `now` is one that planning still owes.
+    """
+    if job.state in (JobState.PAUSED, JobState.DELETED):
+        return None
+    if job.next_run_at is not None and job.next_run_at <= now:
+        return job.next_run_at
+    spec, offset = job.spec, job.jitter_offset
+    after = max(now, job.changed_at) - offset
+    slot = first_slot(spec.parsed(), after=after, starts_at=spec.starts_at, ends_at=spec.ends_at)
+    return None if slot is None else slot + offset
+
+
 def plan_slot(
     schedule: Schedule,
     slot: datetime,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duly.cli.times import next_run, read_stamp
+from duly.cli.times import local, next_run, read_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("ID", "NAME", "STATE", "SCHEDULE", "ZONE", "NEXT RUN", "COMMAND")
 _LONGEST = 60
+_INSTANTS = frozenset({"starts_at", "ends_at", "created", "updated"})
 
 
 def row(job: Mapping[str, Any], now: datetime, zone: tzinfo | None) -> tuple[str, ...]:
@@ -31,7 +32,11 @@ def facts(job: Mapping[str, Any], now: datetime, zone: tzinfo | None) -> list[tu
     """Everything about a job, in the order in which people ask."""
     known = {"id", "name", "state", "schedule", "timezone", "next_run", "command", "warnings"}
     known |= {"in_words", "overdue_s", "overdue_reason"}
-    rest = [(field, value) for field, value in job.items() if field not in known]
+    rest = [
+        (field, local(read_stamp(value), zone) if value and field in _INSTANTS else value)
+        for field, value in job.items()
+        if field not in known
+    ]
     return [*brief(job, now, zone), ("command", command(job["command"])), *_details(job), *rest]
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
 COLUMNS = ("ID", "STATUS", "FOR", "STARTED", "TOOK", "TRIES", "RESULT")
+_INSTANTS = ("for", "last_slot", "due", "queued", "started", "finished")
 FINAL = frozenset({"succeeded", "dead", "skipped", "canceled"})
 
 
@@ -30,15 +31,13 @@ def row(run: Mapping[str, Any], now: datetime, zone: tzinfo | None) -> tuple[obj
 
 def facts(run: Mapping[str, Any], now: datetime, zone: tzinfo | None) -> list[tuple[str, Any]]:
     """Everything about a run."""
-    shown = {"id", "status", "for", "due", "started", "finished", "exit_code", "signal", "reason"}
+    shown = {"id", "status", "exit_code", "signal", "reason", "tries", *_INSTANTS}
     told: list[tuple[str, Any]] = [("id", run["id"]), ("status", run["status"])]
     told += [
-        (field, _with_relative(run[field], now, zone))
-        for field in ("for", "due", "started", "finished")
-        if run.get(field)
+        (field, _with_relative(run[field], now, zone)) for field in _INSTANTS if run.get(field)
     ]
     told += [("took", took(run, now)), ("result", result(run))]
-    told += [(f, value) for f, value in run.items() if f not in shown and f != "tries"]
+    told += [(f, value) for f, value in run.items() if f not in shown]
     told += [("try", _try(attempt, zone)) for attempt in run.get("tries") or ()]
     return told
 
@@ -53,7 +52,7 @@ def took(run: Mapping[str, Any], now: datetime) -> str:
     end = read_stamp(finished) if finished else now
     length = max(end - read_stamp(run["started"]), timedelta(0))
     if length < timedelta(seconds=10):
-        return f"{length.total_seconds():.2g} s"
+        return f"{length.total_seconds():.3f} s"
     return lasting(length)
 
 
@@ -66,8 +65,8 @@ def result(run: Mapping[str, Any]) -> str:
         parts.append(f"signal {run['signal']}")
     if run.get("reason"):
         parts.append(str(run["reason"]))
-    if (run.get("slots") or 1) > 1:
-        parts.append(f"({run['slots']} slots)")
+    if (run.get("slots") or 1) > 1 and not any("slot" in part for part in parts):
+        parts.append(f"{run['slots']} slots")
     return ", ".join(parts)
 
 

@@ -39,5 +39,11 @@ def _in_short(entry: object) -> object:
     if not isinstance(entry, dict):
         return entry
     return ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in entry.items() if value is not None
+        f"{name.replace('_', ' ')} {_listed(value)}"
+        for name, value in entry.items()
+        if value is not None
     )
+
+
+def _listed(value: object) -> object:
+    return " ".join(map(str, value)) if isinstance(value, list) else value

@@ -5,7 +5,6 @@ A duration is shown in the form it is read in, so what an answer shows can be se
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -44,7 +43,8 @@ def read_duration(value: object) -> timedelta:
         return _from_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidJob(f"must be a duration, not {kind_of(value)}; {_EXAMPLE}")
-    if not math.isfinite(value) or value < 0 or value > 1e12:
+    # Compared, not converted: a whole number may be too large for a float, and NaN is in no range.
+    if not 0 <= value <= 1e12:
         raise InvalidJob(f"must be a number of seconds from 0 up; {_EXAMPLE}")
     return timedelta(seconds=value)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from duly.job import Command, Job, JobState, Missed, Retry
+from duly.policy import next_start
 from duly.wire.durations import seconds, show_duration, show_moment, show_optional
 from duly.wire.schedules import tell_schedule
 
@@ -111,7 +112,7 @@ def job_document(job: Job, *, now: datetime, term: int | None = None) -> JobDocu
         "ends_at": show_optional(spec.ends_at),
         "source": spec.source,
         "state": job.state.value,
-        "next_run": show_optional(job.next_run_at),
+        "next_run": show_optional(next_start(job, now=now)),
         "version": job.version,
         "created": show_moment(job.created_at),
         "updated": show_moment(job.updated_at),
