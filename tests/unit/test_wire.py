@@ -100,7 +100,7 @@ def test_a_duration_is_text_or_seconds(text: Any, seconds: float) -> None:
     ],
 )
 def test_what_is_no_duration_is_told_with_one_that_is(value: Any) -> None:
-    with pytest.raises(InvalidJob, match="1h30m|too long"):
+    with pytest.raises(InvalidJob, match=r"1h30m|too long"):
         read_duration(value)
 
 

@@ -17,6 +17,8 @@ _MOMENT = re.compile(
     r"(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
     r"(z|[+-][0-9]{2}:[0-9]{2})?"
 )
+# Zones have no rules before it, and nothing is scheduled then.
+FIRST_YEAR = 1900
 _DATE_ONLY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -48,6 +50,12 @@ def read_moment(text: str, field: str) -> datetime:
             part=text,
         )
     *numbers, fraction, offset = match.groups()
+    if int(numbers[0]) < FIRST_YEAR:
+        raise InvalidSchedule(
+            f"{text.upper()} lies too far back; years go from {FIRST_YEAR} to 9999",
+            field=field,
+            part=text,
+        )
     try:
         wall = datetime(*(int(number or 0) for number in numbers))  # type: ignore[arg-type]  # noqa: DTZ001
     except ValueError as error:

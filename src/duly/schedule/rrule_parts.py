@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from dateutil import rrule
 
 from duly.errors import InvalidSchedule
+from duly.schedule.moments import FIRST_YEAR
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAYS = {"MO": rrule.MO, "TU": rrule.TU, "WE": rrule.WE, "TH": rrule.TH}
@@ -142,7 +143,10 @@ def _start(head: str) -> datetime:
     if match is None:
         zoned = " (no Z: it is wall time in the job's zone)" if value.endswith("Z") else ""
         _refuse(f"DTSTART is written 20260105T090000{zoned}", value)
-    return _moment(value, "DTSTART")
+    start = _moment(value, "DTSTART")
+    if start.year < FIRST_YEAR:
+        _refuse(f"DTSTART lies too far back; years go from {FIRST_YEAR} to 9999", value)
+    return start
 
 
 def _moment(value: str, name: str) -> datetime:

@@ -9,7 +9,6 @@ daily or finer frequency leaves out are stepped over before dateutil sees them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -32,6 +31,7 @@ _UNIT = {
     MINUTELY: timedelta(minutes=1),
     SECONDLY: timedelta(seconds=1),
 }
+_DAY_PARTS = frozenset({"bymonth", "bymonthday", "byyearday", "byweekday"})
 # What does not come within a hundred years does not come.
 _HORIZON = timedelta(days=36_525)
 _ALL_CALENDARS = range(2000, 2028)  # each of the fourteen occurs
@@ -63,7 +63,7 @@ class RecurrenceRule:
         if self.last is not None and after >= self.last:
             return None
         try:
-            wall = next(self._walls(after), None)
+            wall = self._next_by_day(after) if self.parts.freq >= DAILY else self._next(after)
         except (ValueError, OverflowError):
             # dateutil finds that hours, minutes and INTERVAL never meet, or the calendar has ended.
             return None
@@ -76,21 +76,33 @@ class RecurrenceRule:
         ends = "" if self.last is None else f", the last at {self.last:%Y-%m-%d %H:%M:%S}"
         return f"{told} by the iCalendar rule {self.text}{ends}"
 
-    def _walls(self, after: datetime) -> Iterator[datetime]:
-        """Wall times strictly after `after`, without regard to the end."""
-        anchor = _anchor(self.parts, self.start, after)
-        if self.parts.freq >= DAILY:
-            reached = self._step_to_a_day(anchor, after)
-            if reached is None:
-                return iter(())
-            anchor = reached
-        walls = _dateutil_rule(self.parts, anchor, self.by)
-        return (wall for wall in walls if wall > after)
+    def _next(self, after: datetime) -> datetime | None:
+        """The next wall time of a yearly, monthly or weekly rule, without regard to its end."""
+        walls = _dateutil_rule(self.parts, _anchor(self.parts, self.start, after), self.by)
+        return next((wall for wall in walls if wall > after), None)
 
-    def _step_to_a_day(self, anchor: datetime, after: datetime) -> datetime | None:
-        """The first period from `anchor` on that lies on a day of the rule; None if none does."""
-        length = self.parts.interval * _UNIT[self.parts.freq]
+    def _next_by_day(self, after: datetime) -> datetime | None:
+        """The same of a finer rule: days are chosen here, dateutil finds the time of day."""
+        times = {name: values for name, values in self.by.items() if name not in _DAY_PARTS}
         limit = min(after, _LAST - _HORIZON) + _HORIZON
+        anchor = self._step_to_a_day(_anchor(self.parts, self.start, after), limit)
+        while anchor is not None:
+            walls = _dateutil_rule(self.parts, anchor, times)
+            wall = next((wall for wall in walls if wall > after), None)
+            if wall is None or _day_matches(self.by, wall.date()):
+                return wall
+            anchor = self._step_to_a_day(_anchor(self.parts, self.start, wall), limit)
+        return None
+
+    def last_of(self, count: int) -> datetime:
+        """The wall time that COUNT ends with."""
+        walls = _dateutil_rule(self.parts, _anchor(self.parts, self.start, self.start), self.by)
+        *_, last = islice((wall for wall in walls if wall >= self.start), count)
+        return last
+
+    def _step_to_a_day(self, anchor: datetime, limit: datetime) -> datetime | None:
+        """The first period from `anchor` on that begins on a day of the rule, up to `limit`."""
+        length = self.parts.interval * _UNIT[self.parts.freq]
         while not _day_matches(self.by, anchor.date()):
             if length < _DAY:
                 # Several periods fall on each day: go to the first of the next day.
@@ -127,8 +139,7 @@ def read_rule(text: str) -> RecurrenceRule:
             field="RRULE",
         )
     if parts.count is not None:
-        *_, last = islice(rule._walls(start - _MICROSECOND), parts.count)  # noqa: SLF001 - own class
-        rule = replace(rule, last=last)
+        rule = replace(rule, last=rule.last_of(parts.count))
     return rule
 
 
@@ -141,6 +152,14 @@ def _explicit(parts: Parts, start: datetime) -> dict[str, tuple[Any, ...]]:
     """The BY parts, those that follow from DTSTART written out (RFC 5545, DTSTART's defaults)."""
     by = dict(parts.by)
     freq = parts.freq
+    if any(_ordinal(day) for day in by.get("byweekday", ())):
+        # BYDAY is a list of alternatives; dateutil wants plain and numbered days both to match.
+        most = 5 if freq == MONTHLY or "bymonth" in by else 53
+        by["byweekday"] = tuple(
+            numbered
+            for day in by["byweekday"]
+            for numbered in ([day] if _ordinal(day) else [day(n) for n in range(1, most + 1)])
+        )
     if not by.keys() & {"byweekno", "byyearday", "bymonthday", "byweekday"}:
         if freq == YEARLY:
             by.setdefault("bymonth", (start.month,))
@@ -226,14 +245,12 @@ def _refuse_impossible_days(rule: RecurrenceRule) -> None:
 
 def _refuse_impossible_positions(rule: RecurrenceRule) -> None:
     """BYSETPOS beyond what one period can hold; dateutil would look until the year 9999."""
-    if "bysetpos" not in rule.by or rule.parts.freq < WEEKLY:
+    if "bysetpos" not in rule.by:
         return
-    most = 1
+    most = _most_days(rule)
     for name, finest in (("byhour", HOURLY), ("byminute", MINUTELY), ("bysecond", SECONDLY)):
         if rule.parts.freq < finest:
             most *= len(rule.by[name])
-    if rule.parts.freq == WEEKLY:
-        most *= len({_weekday(each) for each in rule.by.get("byweekday", range(7))})
     if all(abs(position) > most for position in rule.by["bysetpos"]):
         raise NeverFires(
             f"BYSETPOS={rule.by['bysetpos'][0]} never comes: a period of "
@@ -241,6 +258,31 @@ def _refuse_impossible_positions(rule: RecurrenceRule) -> None:
             field="RRULE",
             part="BYSETPOS",
         )
+
+
+def _most_days(rule: RecurrenceRule) -> int:
+    """How many days of one period the rule can choose at most."""
+    by = rule.by
+    weekdays = by.get("byweekday", range(7))
+    match rule.parts.freq:
+        case 0 | 1:
+            in_month = min(
+                31,
+                len(by.get("bymonthday", range(31))),
+                sum(1 if _ordinal(day) else 5 for day in weekdays),
+            )
+            if rule.parts.freq == MONTHLY:
+                return in_month
+            months = len(by.get("bymonth", range(12)))
+            return min(len(by.get("byyearday", range(366))), months * in_month)
+        case 2:
+            return len({_weekday(day) for day in weekdays})
+        case _:
+            return 1
+
+
+def _ordinal(day: Any) -> int | None:
+    return None if isinstance(day, int) else day.n
 
 
 def _weekday(day: Any) -> int:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from duly.errors import InvalidSchedule
 from duly.schedule import cron, intervals, phrases, rrules
 from duly.schedule.explain import warnings as warnings_of
-from duly.schedule.moments import OneOff, read_moment
+from duly.schedule.moments import FIRST_YEAR, OneOff, read_moment
 from duly.schedule.walls import Gap, Repeat, next_fixed, next_wild
 from duly.schedule.zones import load_zone
 
@@ -159,7 +159,7 @@ def _interval(text: str, tz: ZoneInfo, repeat: Repeat) -> intervals.Interval:
     if moment.tzinfo is None:
         # An anchor is one instant, also where the job leaves gaps out or runs twice in a repeat.
         choice = Repeat.SECOND if repeat is Repeat.SECOND else Repeat.FIRST
-        start = datetime.min.replace(year=2, tzinfo=UTC)
+        start = datetime(FIRST_YEAR - 1, 1, 1, tzinfo=UTC)
         at = next_fixed(OneOff(moment).next_wall, tz, start, gap=Gap.AFTER, repeat=choice)
         assert at is not None
         moment = at

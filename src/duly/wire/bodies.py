@@ -121,10 +121,11 @@ class _Within:
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
+        least_s, most_s = self.least.total_seconds(), self.most.total_seconds()
         return {
             "anyOf": [
                 {"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|[dhms]))+$"},
-                {"type": "number", "minimum": 0},
+                {"type": "number", "minimum": least_s, "maximum": most_s},
             ],
             "description": (
                 f"{show_duration(self.least)} to {show_duration(self.most)}; a number is seconds"
@@ -170,7 +171,7 @@ def _overlap(value: str) -> str:
     return value
 
 
-_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+_DAY = timedelta(days=1)
 _ZERO, _MOMENT = timedelta(0), timedelta(milliseconds=1)
 
 _Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_clean)]
@@ -188,8 +189,9 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def _form_schema(name: str, kind: str) -> JsonDict:
-    return {"required": [name], "properties": {name: {"type": kind}}}
+def _form_schema(name: str, kind: str, *without: str) -> JsonDict:
+    nulls: JsonDict = {each: {"type": "null"} for each in without}
+    return {"required": [name], "properties": {name: {"type": kind}, **nulls}}
 
 
 class CommandBody(_Body):
@@ -200,7 +202,7 @@ class CommandBody(_Body):
             "oneOf": [
                 _form_schema("exec", "array"),
                 _form_schema("shell", "string"),
-                _form_schema("name", "string"),
+                _form_schema("name", "string", "cwd", "env", "stdin", "user"),
             ]
         }
     )
@@ -229,25 +231,27 @@ class CommandBody(_Body):
 class MissedBody(_Body):
     """What becomes of slots that nobody planned in time."""
 
-    policy: _MissedName = "latest"
-    grace: Annotated[timedelta, _Within(_ZERO, 30 * _DAY)] = _MINUTE
-    window: Annotated[timedelta, _Within(_ZERO, 366 * _DAY)] = _DAY
+    policy: _MissedName | None = None
+    grace: Annotated[timedelta, _Within(_ZERO, 30 * _DAY)] | None = None
+    window: Annotated[timedelta, _Within(_ZERO, 366 * _DAY)] | None = None
 
 
 class RetryBody(_Body):
     """How often a failing run is tried, and how long after each failure."""
 
-    tries: Annotated[int, Field(ge=1, le=100)] = 4
-    backoff: Annotated[timedelta, _Within(_ZERO, 30 * _DAY)] = _MINUTE
+    tries: Annotated[int, Field(ge=1, le=100)] | None = None
+    backoff: Annotated[timedelta, _Within(_ZERO, 30 * _DAY)] | None = None
     cap: Annotated[timedelta, _Within(_ZERO, 30 * _DAY)] | None = None
 
 
 _Name = Annotated[
     str, AfterValidator(_command_name), Field(json_schema_extra={"pattern": NAMED_COMMAND})
 ]
+_COMMAND_FORM = _told_form(
+    'must be a command\'s name, {"exec": ["program", "argument"]} or {"shell": "text"}'
+)
 _Command = Annotated[
-    Annotated[_Name, Tag("form:text")] | Annotated[CommandBody, Tag("form:object")],
-    _told_form('must be a command\'s name, {"exec": ["program", "argument"]} or {"shell": "text"}'),
+    Annotated[_Name, Tag("form:text")] | Annotated[CommandBody, Tag("form:object")], _COMMAND_FORM
 ]
 _Missed = Annotated[
     Annotated[_MissedName, Tag("form:text")] | Annotated[MissedBody, Tag("form:object")],
@@ -320,6 +324,12 @@ class JobBody(JobFields):
     command: _Command
 
 
+class CommandPatch(CommandBody):
+    """What to change of a command; it must be whole once merged with the one that is there."""
+
+    model_config = ConfigDict(json_schema_extra={})
+
+
 def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
@@ -333,4 +343,7 @@ class JobPatch(JobFields):
 
     # Never null, and the defaults never used: what is not given is not looked at.
     schedule: _Schedule = Field("", json_schema_extra=_without_default)
-    command: _Command = Field("", json_schema_extra=_without_default)
+    command: Annotated[
+        Annotated[_Name, Tag("form:text")] | Annotated[CommandPatch, Tag("form:object")],
+        _COMMAND_FORM,
+    ] = Field("", json_schema_extra=_without_default)

@@ -157,15 +157,18 @@ def _command(body: str | CommandBody) -> Command:
 def _missed(body: str | MissedBody) -> Missed:
     if isinstance(body, str):
         return Missed(MissedPolicy(body))
-    return Missed(MissedPolicy(body.policy), body.grace, body.window)
+    given = {key: value for key, value in body if value is not None}
+    if body.policy is not None:
+        given["policy"] = MissedPolicy(body.policy)
+    return Missed(**given)
 
 
 def _retry(body: str | RetryBody) -> Retry:
     if isinstance(body, str):
         return Retry.never()
-    # Whoever asks for a longer first wait than the usual cap gets it.
-    cap = max(Retry().cap, body.backoff) if body.cap is None else body.cap
-    return Retry(tries=body.tries, backoff=body.backoff, cap=cap)
+    retry = Retry(**{key: value for key, value in body if value is not None})
+    # Whoever asks for a longer first wait than the usual cap, and for no other cap, gets it.
+    return replace(retry, cap=max(retry.cap, retry.backoff)) if body.cap is None else retry
 
 
 # How a field's JSON form becomes the spec's value; the others are the same in both.

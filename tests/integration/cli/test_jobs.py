@@ -157,3 +157,23 @@ def test_a_run_can_be_started_shown_and_canceled(duly: Duly) -> None:
     assert duly("runs", "cancel", run["id"]).code == 4
     assert duly("runs", "list", "--since", "1h", "--status", "queued", "--json").json == []
     assert run["id"] in duly("runs", "list", "--since", "1h").text
+
+
+def test_show_tells_everything_in_the_order_in_which_people_ask(duly: Duly) -> None:
+    duly(*ADD, "--owner", "ops", "--cwd", "/srv", "--stdin-text", "a\nb", "--", "prog", "-x")
+    facts = dict(
+        line.split(maxsplit=1) for line in duly("jobs", "show", "j1", "--utc").text.splitlines()
+    )
+    assert list(facts)[:4] == ["id", "name", "state", "schedule"]
+    assert (facts["command"], facts["cwd"], facts["stdin"]) == ("prog -x", "/srv", "a␊b")
+    assert facts["owner"] == "ops"
+    assert facts["created"].endswith(" UTC")
+    assert duly("jobs", "show", "j1").text.count("created") == 1
+
+
+def test_a_long_command_is_cut_in_a_list_and_whole_when_shown(duly: Duly) -> None:
+    duly(*ADD, "--shell", "x" * 200)
+    assert f"{'x' * 59}…" in duly("jobs", "list").text
+    assert "x" * 200 in duly("jobs", "show", "report").text
+    duly("jobs", "add", "--schedule", "hourly", "--command", "nightly")
+    assert "nightly" in duly("jobs", "list").text

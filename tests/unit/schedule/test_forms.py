@@ -184,6 +184,14 @@ def test_a_one_off_can_run_twice_or_not_at_all() -> None:
             "RRULE:FREQ=DAILY;BYHOUR=6;UNTIL=20261202T060000Z",
             ["2026-12-01T06:00:00Z", "2026-12-02T06:00:00Z"],
         ),
+        (
+            "RRULE:FREQ=MONTHLY;BYDAY=TU,1WE",
+            ["2026-12-02T00:00:00Z", "2026-12-08T00:00:00Z", "2026-12-15T00:00:00Z"],
+        ),
+        (
+            "RRULE:FREQ=YEARLY;BYDAY=TU,-39TU,WE;BYHOUR=1,0;BYMINUTE=2",
+            ["2026-12-01T00:02:00Z", "2026-12-01T01:02:00Z", "2026-12-02T00:02:00Z"],
+        ),
         ("RRULE:FREQ=DAILY;BYHOUR=6;UNTIL=20261202T055959", ["2026-12-01T06:00:00Z"]),
     ],
 )
@@ -230,6 +238,10 @@ def test_the_distance_from_dtstart_costs_nothing() -> None:
         "RRULE:FREQ=SECONDLY;BYSECOND=1;BYSETPOS=2",
         "RRULE:FREQ=WEEKLY;BYDAY=MO,TU;BYSETPOS=3",
         "RRULE:FREQ=MONTHLY;BYDAY=5MO;BYMONTHDAY=1",
+        "RRULE:FREQ=MONTHLY;BYMONTHDAY=1;BYSETPOS=2",
+        "RRULE:FREQ=MONTHLY;BYDAY=MO;BYSETPOS=6",
+        "RRULE:FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1,2;BYSETPOS=3",
+        "RRULE:FREQ=MINUTELY;INTERVAL=1439;BYHOUR=2;BYMINUTE=7;BYMONTH=2;BYMONTHDAY=29",
     ],
 )
 def test_what_never_comes_is_refused_soon(text: str) -> None:
@@ -297,6 +309,9 @@ def test_a_never_coming_schedule_says_so() -> None:
         ("at 2026-12-04T18:00+24:00", "is no offset from UTC"),
         ("at 2026-W49-5T18:00", "is no date and time"),
         ("at 2026-12-04T24:00", "there is no moment"),
+        ("at 0001-01-01T00:00+14:00", "years go from 1900 to 9999"),
+        ("every hour from 0001-01-01T00:00", "years go from 1900 to 9999"),
+        ("DTSTART:00010101T000000 RRULE:FREQ=DAILY", "years go from 1900 to 9999"),
         ("FREQ=DAILY", "begins with RRULE:"),
         ("RRULE:FREQ=FORTNIGHTLY", "FREQ=FORTNIGHTLY is not known"),
         ("RRULE:BYDAY=MO", "a rule needs FREQ"),
