@@ -68,7 +68,8 @@ def next_start(job: Job, *, now: datetime) -> datetime | None:
     if job.next_run_at is not None and job.next_run_at <= now:
         return job.next_run_at
     spec, offset = job.spec, job.jitter_offset
-    after = max(now, job.changed_at) - offset
+    # A slot counts from the last change on, whatever its offset; its start must be to come.
+    after = max(now - offset, job.changed_at)
     slot = first_slot(spec.parsed(), after=after, starts_at=spec.starts_at, ends_at=spec.ends_at)
     return None if slot is None else slot + offset
 

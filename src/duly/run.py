@@ -111,10 +111,9 @@ class Try:
 
 
 class PlannedRun(NamedTuple):
-    """A row that planning saves: a run to come, or the record of slots that will not.
+    """A row that planning saves: a run to come, or the record of slots that will not run.
 
-    Times are whole microseconds since 1970 (`duly.clock.micros`): a rush makes a million of these
-    rows within seconds, and converting their times would be a third of the work.
+    Times are whole microseconds since 1970 (`duly.clock.micros`), as in `PlannedSlot`.
     """
 
     job_id: int
@@ -129,6 +128,22 @@ class PlannedRun(NamedTuple):
     slots: int = 1
     last_slot_us: int | None = None
     manual: bool = False
+
+
+class PlannedSlot(NamedTuple):
+    """One slot of many jobs whose runs differ only in the job and its jitter.
+
+    A rush is a million runs and a handful of these. Each run falls due at the slot plus its job's
+    offset; times and offsets are whole microseconds.
+    """
+
+    slot_us: int
+    queue: str
+    priority: int
+    exclusive: bool
+    schedule_version: int
+    job_ids: list[int]
+    offsets_us: list[int]
 
 
 class ClaimedRun(NamedTuple):

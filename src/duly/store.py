@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from duly.job import Job, JobSpec, JobState
-from duly.run import ClaimedRun, Outcome, Output, PlannedRun, Run, RunKey, Status, Try
+from duly.run import ClaimedRun, Outcome, Output, PlannedRun, PlannedSlot, Run, RunKey, Status, Try
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,12 @@ class DueJob(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Set a job on to its next slot, if its schedule is still the one that was read."""
+    """Set jobs on to their next slot, each where its schedule is still the one that was read."""
 
-    next_run_us: int | None  # None: the schedule has ended
-    job_id: int
+    next_slot_us: int | None  # None: the schedule has ended
     schedule_version: int
+    job_ids: list[int]
+    offsets_us: list[int]  # each job's jitter, added to the slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,8 @@ class JobStore(Protocol):
     async def advance(self, moves: Sequence[Move], *, term: int) -> int:
         """Move jobs on where their schedule_version still stands; return how many moved.
 
-        Refused as a whole (0 moved) where `term` is no longer the highest.
+        Refused as a whole (0 moved) where `term` is no longer the highest: the check is part of
+        the transaction.
         """
         ...
 
@@ -293,6 +295,10 @@ class RunStore(Protocol):
         A row that an edit voided is taken up again by a plan of a later schedule_version, and
         counts as new.
         """
+        ...
+
+    async def save_slots(self, slots: Sequence[PlannedSlot], *, now: datetime | None = None) -> int:
+        """`save` for runs to come, a slot of many jobs at a time; how many rows were new."""
         ...
 
     async def claim(

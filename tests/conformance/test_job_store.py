@@ -170,7 +170,9 @@ async def test_due_carries_what_planning_needs(jobs: JobStore) -> None:
 async def test_advance_moves_a_job_on(jobs: JobStore) -> None:
     term = await jobs.take_over("me")
     added = await jobs.add(new())
-    moved = await jobs.advance([Move(micros(DUE + timedelta(days=1)), added.job.id, 1)], term=term)
+    moved = await jobs.advance(
+        [Move(micros(DUE + timedelta(days=1)), 1, [added.job.id], [0])], term=term
+    )
     job = await jobs.get(added.job.id)
     assert moved == 1
     assert job is not None
@@ -178,10 +180,23 @@ async def test_advance_moves_a_job_on(jobs: JobStore) -> None:
     assert job.version == 1, "planning is no edit"
 
 
+async def test_advance_adds_each_jobs_own_jitter(jobs: JobStore) -> None:
+    term = await jobs.take_over("me")
+    one, two = await jobs.add_many([new(), new()])
+    tomorrow = DUE + timedelta(days=1)
+    move = Move(micros(tomorrow), 1, [one.job.id, two.job.id], [1_000_000, 2_000_000])
+    assert await jobs.advance([move], term=term) == 2
+    known = await jobs.get_many([one.job.id, two.job.id])
+    assert [job.next_run_at for job in known.values()] == [
+        tomorrow + timedelta(seconds=1),
+        tomorrow + timedelta(seconds=2),
+    ]
+
+
 async def test_advance_without_a_next_time_ends_the_job(jobs: JobStore) -> None:
     term = await jobs.take_over("me")
     added = await jobs.add(new())
-    await jobs.advance([Move(None, added.job.id, 1)], term=term)
+    await jobs.advance([Move(None, 1, [added.job.id], [0])], term=term)
     job = await jobs.get(added.job.id)
     assert job is not None
     assert (job.state, job.next_run_at) == (JobState.ENDED, None)
@@ -193,7 +208,10 @@ async def test_advance_leaves_a_job_whose_schedule_was_edited(jobs: JobStore) ->
     edited = replace(added.job, schedule_version=2, next_run_at=DUE + timedelta(hours=5))
     await jobs.replace(edited, expected_version=1)
     assert (
-        await jobs.advance([Move(micros(DUE + timedelta(days=1)), added.job.id, 1)], term=term) == 0
+        await jobs.advance(
+            [Move(micros(DUE + timedelta(days=1)), 1, [added.job.id], [0])], term=term
+        )
+        == 0
     )
     job = await jobs.get(added.job.id)
     assert job is not None
@@ -204,7 +222,7 @@ async def test_an_older_term_moves_nothing(jobs: JobStore) -> None:
     old = await jobs.take_over("me")
     new_term = await jobs.take_over("other")
     added = await jobs.add(new())
-    move = Move(micros(DUE + timedelta(days=1)), added.job.id, 1)
+    move = Move(micros(DUE + timedelta(days=1)), 1, [added.job.id], [0])
     assert new_term > old
     assert await jobs.current_term() == new_term
     assert await jobs.advance([move], term=old) == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duly.clock import ManualClock, micros
-from duly.run import ClaimedRun, Outcome, Output, PlannedRun, RunKey, Status, Try
+from duly.run import ClaimedRun, Outcome, Output, PlannedRun, PlannedSlot, RunKey, Status, Try
 from duly.store import Claim, RunFilter, RunStore, Settlement, WorkerInfo
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +68,31 @@ async def test_saving_the_same_slot_again_keeps_the_first(runs: RunStore) -> Non
 async def test_concurrent_plans_of_one_slot_save_it_once(runs: RunStore) -> None:
     saved = await asyncio.gather(*(runs.save([planned()]) for _ in range(10)))
     assert sum(saved) == 1
+
+
+@pytest.mark.parametrize("offsets_us", [[0, 0], [5_000_000, 5_000_000], [0, 5_000_000]])
+async def test_a_slot_of_many_jobs_is_a_row_each(runs: RunStore, offsets_us: list[int]) -> None:
+    slot = PlannedSlot(micros(NOW), "slow", 3, False, 2, [1, 2], offsets_us)
+    assert await runs.save_slots([slot]) == 2
+    assert await runs.save_slots([slot]) == 0
+    found = sorted(await runs.history(RunFilter()), key=lambda run: run.key)
+    assert [(run.key, run.due_at) for run in found] == [
+        (RunKey(n, NOW), NOW + timedelta(microseconds=offset_us))
+        for n, offset_us in zip((1, 2), offsets_us, strict=True)
+    ]
+    assert {(r.status, r.queue, r.priority, r.schedule_version) for r in found} == {
+        (Status.QUEUED, "slow", 3, 2)
+    }
+
+
+async def test_a_slot_takes_up_the_voided_and_keeps_the_others(runs: RunStore) -> None:
+    await runs.save([planned(1, NOW + MINUTE), planned(2, NOW + MINUTE)])
+    await runs.void(1, after=NOW, version=2, reason="edited")
+    await runs.cancel(RunKey(2, NOW + MINUTE), reason="by a person")
+    slot = PlannedSlot(micros(NOW + MINUTE), "default", 5, True, 2, [1, 2, 3], [0, 0, 0])
+    assert await runs.save_slots([slot]) == 2
+    found = sorted(await runs.history(RunFilter()), key=lambda run: run.key)
+    assert [run.status for run in found] == [Status.QUEUED, Status.CANCELED, Status.QUEUED]
 
 
 async def test_a_plan_does_not_touch_a_run_that_has_started(runs: RunStore) -> None:

@@ -248,8 +248,9 @@ def test_a_schedule_is_told_wrong_together_with_its_zone() -> None:
 
 def test_a_stored_schedule_that_cannot_be_read_any_more_is_shown_with_a_warning() -> None:
     spec = JobSpec("every blue moon", Command(shell="true"))
-    document = job_document(job(spec), now=NOW)
+    document = job_document(job(spec), now=NOW - timedelta(hours=1))
     assert document["in_words"] is None
+    assert document["next_run"] == "2026-10-24T02:00:00Z"
     assert len(document["warnings"]) == 1
 
 

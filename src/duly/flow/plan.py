@@ -19,7 +19,7 @@ from duly.clock import instant, micros
 from duly.encoding import decode_missed, from_micros
 from duly.events import Event, Planned, PlanRefused
 from duly.policy import Skipped, plan_slot
-from duly.run import PlannedRun, Status
+from duly.run import PlannedRun, PlannedSlot, Status
 from duly.schedule import Gap, Repeat, parse
 from duly.store import DueJob, JobStore, Move, RunStore
 
@@ -56,48 +56,65 @@ async def plan(
     due = await jobs.due(now + horizon, limit=batch)
     if not due:
         return PlanPass(0, 0)
-    rows, moves = _decide(due, now)
-    saved = await runs.save(rows)
-    moved = await jobs.advance(moves, term=term)
-    skipped = sum(row.slots for row in rows if row.status == Status.SKIPPED)
+    decided = _decide(due, now)
+    saved = await runs.save(decided.skipped) if decided.skipped else 0
+    saved += await runs.save_slots(decided.slots) if decided.slots else 0
+    moved = await jobs.advance(decided.moves, term=term)
+    skipped = sum(row.slots for row in decided.skipped)
     events: list[Event] = [Planned(saved=saved, moved=moved, skipped_slots=skipped)]
-    if moved < len(moves):
-        events.append(PlanRefused(jobs=len(moves) - moved, term=term))
+    if moved < len(due):
+        events.append(PlanRefused(jobs=len(due) - moved, term=term))
     return PlanPass(len(due), moved, tuple(events))
 
 
-def _decide(due: Sequence[DueJob], now: datetime) -> tuple[list[PlannedRun], list[Move]]:
-    """The rows to save and the moves to make: decided once per distinct case, told once per job."""
+class _Decided(NamedTuple):
+    """What a batch comes to."""
+
+    slots: list[PlannedSlot]
+    skipped: list[PlannedRun]
+    moves: list[Move]
+
+
+class _Group(NamedTuple):
+    """Jobs that share all that decides: the first of them, and the ids and offsets of all."""
+
+    first: DueJob
+    slot_us: int
+    job_ids: list[int]
+    offsets_us: list[int]
+
+
+def _decide(due: Sequence[DueJob], now: datetime) -> _Decided:
+    """Group the jobs by all that decides about them, and decide once for each group."""
     now_us = micros(now)
-    cases: dict[tuple[object, ...], _Case] = {}
-    rows: list[PlannedRun] = []
-    moves: list[Move] = []
+    groups: dict[tuple[object, ...], _Group] = {}
     for job in due:
         offset_us = job.offset_us
         slot_us = job.next_run_us - offset_us
         # Whether a late slot counts as missed depends on the offset; an on-time one never does.
         late = offset_us if job.next_run_us < now_us else None
-        key = (slot_us, late, *job[1:7])
-        case = cases.get(key)
-        if case is None:
-            case = cases[key] = _case(job, slot_us, now)
+        key = (slot_us, late, *job[1:7], *job[9:])
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = _Group(job, slot_us, [], [])
+        group.job_ids.append(job.id)
+        group.offsets_us.append(offset_us)
+    decided = _Decided([], [], [])
+    for group in groups.values():
+        job, case = group.first, _case(group.first, group.slot_us, now)
+        version = job.schedule_version
+        ids, offsets_us = group.job_ids, group.offsets_us
         if case.skipped is not None:
-            rows.append(_skipped_row(job, case.skipped))
+            row = _skipped_row(job, case.skipped)
+            decided.skipped.extend(row._replace(job_id=job_id) for job_id in ids)
         if case.run_us is not None:
-            rows.append(
-                PlannedRun(
-                    job.id,
-                    case.run_us,
-                    case.run_us + offset_us,
-                    job.queue,
-                    job.priority,
-                    job.exclusive,
-                    job.schedule_version,
+            decided.slots.append(
+                PlannedSlot(
+                    case.run_us, job.queue, job.priority, job.exclusive, version, ids, offsets_us
                 )
             )
-        following = None if case.next_us is None else case.next_us + offset_us
-        moves.append(Move(following, job.id, job.schedule_version))
-    return rows, moves
+        decided.moves.append(Move(case.next_us, version, ids, offsets_us))
+    return decided
 
 
 class _Case(NamedTuple):

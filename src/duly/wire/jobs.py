@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from duly.errors import InvalidSchedule
 from duly.job import Command, Job, JobState, Missed, Retry
 from duly.policy import next_start
 from duly.wire.durations import seconds, show_duration, show_moment, show_optional
@@ -112,7 +113,7 @@ def job_document(job: Job, *, now: datetime, term: int | None = None) -> JobDocu
         "ends_at": show_optional(spec.ends_at),
         "source": spec.source,
         "state": job.state.value,
-        "next_run": show_optional(next_start(job, now=now)),
+        "next_run": show_optional(_next_run(job, now)),
         "version": job.version,
         "created": show_moment(job.created_at),
         "updated": show_moment(job.updated_at),
@@ -169,6 +170,14 @@ def retry_document(retry: Retry) -> Literal["never"] | RetryDocument:
         "backoff": show_duration(retry.backoff),
         "cap": show_duration(retry.cap),
     }
+
+
+def _next_run(job: Job, now: datetime) -> datetime | None:
+    try:
+        return next_start(job, now=now)
+    except InvalidSchedule:
+        # Not readable any more, see `tell_schedule`: what is stored is all there is to show.
+        return job.next_run_at
 
 
 def _overdue_reason(term: int | None) -> str:

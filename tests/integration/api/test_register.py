@@ -12,6 +12,7 @@ import pytest
 from duly.clock import ManualClock
 from duly.flow.plan import plan
 from duly.store import JobStore, RunFilter, RunStore
+from duly.wire import show_moment
 
 pytestmark = pytest.mark.anyio
 
@@ -305,6 +306,18 @@ async def test_a_past_one_off_registered_again_by_name_is_found(
     clock.move(timedelta(days=1))
     again = await api.post("/jobs", json=body)
     assert (again.status_code, again.json()["id"]) == (200, first["id"])
+
+
+async def test_a_jittered_job_shows_the_run_that_will_be(
+    register: Register, jobs: JobStore
+) -> None:
+    """Registered on a slot's very instant: that slot is past, also where its jitter is to come."""
+    job = await register(jitter="4m")
+    stored = await jobs.get(int(job["id"][1:]))
+    assert stored is not None
+    assert stored.next_run_at is not None
+    assert job["next_run"] == show_moment(stored.next_run_at)
+    assert job["next_run"] >= "2026-10-24T02:05:00Z"
 
 
 async def test_an_overdue_job_says_by_how_much_and_why(

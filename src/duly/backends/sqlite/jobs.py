@@ -161,19 +161,11 @@ class SqliteJobStore:
         return [DueJob._make(row) for row in rows]
 
     async def advance(self, moves: Sequence[Move], *, term: int) -> int:
-        going_on = [move for move in moves if move.next_run_us is not None]
-        ending = [
-            (move.job_id, move.schedule_version) for move in moves if move.next_run_us is None
-        ]
-
         def work(db: sqlite3.Connection) -> int:
             # The write lock is held, so no newer term can begin before this commits.
             if _current_term(db) != term:
                 return 0
-            db.executemany(_SQL["end_job"], ending)
-            ended = db.executemany(_SQL["end_timer"], ending).rowcount if ending else 0
-            moved = db.executemany(_SQL["advance_timer"], going_on).rowcount if going_on else 0
-            return ended + moved
+            return sum(_advance(db, move) for move in moves)
 
         return await self._database.write(work)
 
@@ -214,6 +206,21 @@ def _fetch(db: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Any
 def _current_term(db: sqlite3.Connection) -> int:
     (term,) = db.execute(_SQL["current_term"]).fetchone()
     return int(term)
+
+
+def _advance(db: sqlite3.Connection, move: Move) -> int:
+    values: dict[str, Any] = {"schedule_version": move.schedule_version}
+    if move.next_slot_us is None:
+        values["ids"] = json.dumps(move.job_ids)
+        db.execute(_SQL["end_jobs"], values)
+        return db.execute(_SQL["end_timers"], values).rowcount
+    offset_us = move.offsets_us[0]
+    if all(each == offset_us for each in move.offsets_us):
+        values |= {"ids": json.dumps(move.job_ids), "next_run_at": move.next_slot_us + offset_us}
+        return db.execute(_SQL["advance_timers"], values).rowcount
+    pairs = zip(move.job_ids, (move.next_slot_us + each for each in move.offsets_us), strict=True)
+    values["pairs"] = json.dumps(list(pairs))
+    return db.execute(_SQL["advance_jittered_timers"], values).rowcount
 
 
 def _add(db: sqlite3.Connection, new: NewJob, at: datetime) -> Added:

@@ -67,15 +67,25 @@ SELECT id, schedule, timezone, gap, repeat, ends_at, missed, next_run_at, jitter
  ORDER BY next_run_at
  LIMIT :limit;
 
--- name: advance_timer
--- Only while the schedule is the one that was read.
-UPDATE timers SET next_run_at = ?1 WHERE job_id = ?2 AND schedule_version = ?3;
+-- name: advance_timers
+-- Jobs of one next time. Only while their schedule is the one that was read.
+UPDATE timers SET next_run_at = :next_run_at
+ WHERE schedule_version = :schedule_version AND job_id IN (SELECT value FROM json_each(:ids));
 
--- name: end_timer
-DELETE FROM timers WHERE job_id = ?1 AND schedule_version = ?2;
+-- name: advance_jittered_timers
+-- The same for jobs each with an offset of its own: pairs of job and next time.
+UPDATE timers SET next_run_at = pairs.value ->> 1
+  FROM json_each(:pairs) AS pairs
+ WHERE job_id = pairs.value ->> 0 AND schedule_version = :schedule_version;
 
--- name: end_job
-UPDATE jobs SET state = 'ended' WHERE id = ?1 AND schedule_version = ?2 AND state = 'active';
+-- name: end_timers
+DELETE FROM timers
+ WHERE schedule_version = :schedule_version AND job_id IN (SELECT value FROM json_each(:ids));
+
+-- name: end_jobs
+UPDATE jobs SET state = 'ended'
+ WHERE schedule_version = :schedule_version AND state = 'active'
+   AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: begin_term
 INSERT INTO terms (leader, began_at) VALUES (:leader, :now) RETURNING term;

@@ -18,6 +18,7 @@ from duly.run import (
     Outcome,
     Output,
     PlannedRun,
+    PlannedSlot,
     Run,
     RunKey,
     Status,
@@ -43,16 +44,18 @@ class SqliteRunStore:
 
     async def save(self, rows: Sequence[PlannedRun], *, now: datetime | None = None) -> int:
         at = self._at(now)
-        # sqlite3 binds plain values quickly, and looks for an adapter for anything else, bools too.
-        values = [(*row[:5], int(row[5]), *row[6:11], int(row[11]), at) for row in rows]
 
         def work(db: sqlite3.Connection) -> int:
-            saved = db.executemany(_SQL["save_run"], values).rowcount
-            if saved < len(values):
-                saved += db.executemany(_SQL["take_up_run"], values).rowcount
-            return saved
+            saved = db.executemany(_SQL["save_run"], ((*row, at) for row in rows)).rowcount
+            return saved if saved == len(rows) else saved + _take_up(db, rows, at)
 
         return await self._database.write(work)
+
+    async def save_slots(self, slots: Sequence[PlannedSlot], *, now: datetime | None = None) -> int:
+        at = self._at(now)
+        return await self._database.write(
+            lambda db: sum(_save_slot(db, slot, at) for slot in slots)
+        )
 
     async def claim(
         self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None
@@ -233,6 +236,36 @@ class SqliteRunStore:
 
     def _at(self, now: datetime | None) -> int:
         return micros(now or self._clock.now())
+
+
+def _save_slot(db: sqlite3.Connection, slot: PlannedSlot, at: int) -> int:
+    values: dict[str, Any] = {
+        "slot": slot.slot_us,
+        "queue": slot.queue,
+        "priority": slot.priority,
+        "exclusive": slot.exclusive,
+        "schedule_version": slot.schedule_version,
+        "now": at,
+    }
+    dues = [slot.slot_us + offset_us for offset_us in slot.offsets_us]
+    if all(due == dues[0] for due in dues):
+        values |= {"ids": json.dumps(slot.job_ids), "due_at": dues[0]}
+        saved = db.execute(_SQL["save_slot"], values).rowcount
+    else:
+        values["pairs"] = json.dumps(list(zip(slot.job_ids, dues, strict=True)))
+        saved = db.execute(_SQL["save_jittered_slot"], values).rowcount
+    if saved < len(dues):
+        rows = (
+            PlannedRun(job, slot.slot_us, due, *slot[1:5])
+            for job, due in zip(slot.job_ids, dues, strict=True)
+        )
+        saved += _take_up(db, rows, at)
+    return saved
+
+
+def _take_up(db: sqlite3.Connection, rows: Iterable[PlannedRun], at: int) -> int:
+    """Rows that were there already: revive those that an edit had voided."""
+    return db.executemany(_SQL["take_up_run"], ((*row, at) for row in rows)).rowcount
 
 
 # job_id, scheduled_for, due_at, attempts, schedule_version, manual, exclusive

@@ -8,6 +8,25 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
         CASE WHEN ?8 = 'queued' THEN NULL ELSE ?13 END)
 ON CONFLICT DO NOTHING;
 
+-- name: save_slot
+-- A slot of many jobs that fall due at one moment. One statement costs half of one for each row.
+INSERT INTO runs (job_id, scheduled_for, due_at, queue, priority, exclusive, schedule_version,
+                  status, manual, queued_at)
+SELECT value, :slot, :due_at, :queue, :priority, :exclusive, :schedule_version, 'queued', 0, :now
+  FROM json_each(:ids)
+ WHERE true
+ON CONFLICT DO NOTHING;
+
+-- name: save_jittered_slot
+-- The same for jobs each with an offset of its own: pairs of job and due time.
+INSERT INTO runs (job_id, scheduled_for, due_at, queue, priority, exclusive, schedule_version,
+                  status, manual, queued_at)
+SELECT value ->> 0, :slot, value ->> 1, :queue, :priority, :exclusive, :schedule_version, 'queued',
+       0, :now
+  FROM json_each(:pairs)
+ WHERE true
+ON CONFLICT DO NOTHING;
+
 -- name: take_up_run
 -- Two kinds of row are taken up again, by a plan of a later schedule version only: one that an
 -- edit voided, and one that still waits as planned from the schedule before.
