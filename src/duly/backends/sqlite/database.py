@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from duly.errors import StoreUnavailable, UnknownSchema
 
@@ -50,25 +51,64 @@ class Database:
         self.path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{schema}")
         self._connection = self._thread.submit(self._open, schema).result()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = []
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on one consistent snapshot."""
-        return await self._run(work, "BEGIN")
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` as one transaction, alone among writers; all of it or, if it raises, none."""
-        return await self._run(work, "BEGIN IMMEDIATE")
-
-    async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
-        self._thread.shutdown(wait=False)
-
-    async def _run(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
         def call() -> T:
-            with self._transaction(begin):
+            with self._transaction("BEGIN"):
                 return work(self._connection)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` as one transaction, alone among writers; all of it or, if it raises, none.
+
+        Writes that wait for the thread at the same time share a commit, and so one wait for the
+        disk: each in a savepoint of its own, none told before the commit.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        with self._lock:
+            self._waiting.append((work, done))
+            first = len(self._waiting) == 1
+        if first:
+            loop.run_in_executor(self._thread, self._write_waiting, loop)
+        return await done
+
+    async def close(self) -> None:
+        """Close the file, once what waits is done. Closing again does nothing."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+            self._thread.shutdown(wait=False)
+
+    def _write_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+        outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        try:
+            with self._transaction("BEGIN IMMEDIATE"):
+                outcomes += ((done, *self._attempt(work)) for work, done in batch)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the callers are told
+            outcomes = [(done, None, error) for _, done in batch]
+        loop.call_soon_threadsafe(_tell, outcomes)
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], Any]) -> tuple[Any, Exception | None]:
+        self._connection.execute("SAVEPOINT one")
+        try:
+            result = work(self._connection)
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise  # the disk is full, or worse: SQLite has given up all of it
+            self._connection.execute("ROLLBACK TO one")
+            self._connection.execute("RELEASE one")
+            return None, _translated(error, self.path)
+        self._connection.execute("RELEASE one")
+        return result, None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -77,14 +117,15 @@ class Database:
             try:
                 yield
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             # A commit that failed (full disk) leaves its transaction open.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            raise StoreUnavailable(f"{self.path}: {error}") from error
+            raise _translated(error, self.path) from error
 
     def _open(self, schema: str) -> sqlite3.Connection:
         try:
@@ -103,6 +144,33 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise StoreUnavailable(f"{self.path} is no database of Duly's: {error}") from error
         return connection
+
+
+def _tell(outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+    for done, result, error in outcomes:
+        if done.cancelled():
+            continue
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+
+# Mistakes of a statement's author or its values, not of the database.
+_OWN_FAULT = (
+    sqlite3.IntegrityError,
+    sqlite3.ProgrammingError,
+    sqlite3.DataError,
+    sqlite3.NotSupportedError,
+)
+
+
+def _translated(error: Exception, path: Path) -> Exception:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _OWN_FAULT):
+        unavailable = StoreUnavailable(f"{path}: {error}")
+        unavailable.__cause__ = error
+        return unavailable
+    return error
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
