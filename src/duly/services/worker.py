@@ -19,7 +19,7 @@ from functools import partial
 from duly.clock import Clock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, claim
+from duly.flow.claim import Assignment, KnownJobs, claim
 from duly.flow.execute import execute
 from duly.flow.finish import Ended, finish
 from duly.run import Outcome
@@ -30,8 +30,6 @@ from duly.telemetry import Telemetry
 # How soon a run that nobody planned ahead (a person's trigger) is noticed.
 _POLL_S = 0.1
 _CLAIM_BATCH = 500
-# Between starts the loop gets a look at commands that have ended.
-_STARTS_IN_A_ROW = 16
 _KILL_GRACE_S = 5.0
 # Commands are killed this long before the lease ends, so that two copies never overlap.
 _LEASE_MARGIN = 0.25
@@ -72,6 +70,7 @@ class Worker:
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._replaces = replaces
+        self._known = KnownJobs()
         self._executing: dict[int, Execution] = {}
         self._ended: list[Ended] = []
         self._unsaved = 0
@@ -102,13 +101,18 @@ class Worker:
         if room < 1 or self._clock.monotonic() >= self._lease_until:
             return _POLL_S
         claimed = await claim(
-            self._jobs, self._runs, worker=self._info.id, queues=self._info.queues, limit=room
+            self._jobs,
+            self._runs,
+            self._known,
+            worker=self._info.id,
+            queues=self._info.queues,
+            limit=room,
         )
         self._telemetry.emit(claimed.events)
-        for started, assignment in enumerate(claimed.assignments, 1):
+        # All that is due is started before anything that has ended is looked at: a rush is late by
+        # its starts alone.
+        for assignment in claimed.assignments:
             self._start(assignment)
-            if started % _STARTS_IN_A_ROW == 0:
-                await asyncio.sleep(0)
         return self._until(claimed.next_due)
 
     def _until(self, due: datetime | None) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import ManualClock
 from duly.executor import Result
-from duly.flow.claim import Assignment, claim
+from duly.flow.claim import Assignment, KnownJobs, claim
 from duly.flow.finish import Ended, finish
 from duly.flow.plan import plan
 from duly.flow.register import register
@@ -35,6 +35,7 @@ class Plant:
     jobs: JobStore = field(init=False)
     runs: RunStore = field(init=False)
     term: int = 0
+    known: KnownJobs = field(default_factory=KnownJobs)
     horizon: timedelta = timedelta(0)
 
     async def open(self) -> Plant:
@@ -65,7 +66,9 @@ class Plant:
         """Claim what is due."""
         if now is not None:
             self.clock.set(now)
-        found = await claim(self.jobs, self.runs, worker="w", queues=["default"], limit=100)
+        found = await claim(
+            self.jobs, self.runs, self.known, worker="w", queues=["default"], limit=100
+        )
         return found.assignments
 
     async def end(self, assignment: Assignment, outcome: Outcome = Outcome.SUCCEEDED) -> None:

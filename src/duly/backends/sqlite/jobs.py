@@ -106,6 +106,10 @@ class SqliteJobStore:
 
         return await self._database.read(work)
 
+    async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:
+        ids = {"ids": json.dumps(list(job_ids))}
+        return await self._database.read(lambda db: dict(db.execute(_SQL["versions"], ids)))
+
     async def find(self, team: str, name: str) -> Job | None:
         row = await self._database.read(
             lambda db: _fetch(db, "job_by_name", {"team": team, "name": name})

@@ -20,6 +20,9 @@ SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id WHERE id = 
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
  WHERE id IN (SELECT value FROM json_each(:ids));
 
+-- name: versions
+SELECT id, version FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: job_by_name
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
  WHERE team = :team AND name = :name AND state <> 'deleted';

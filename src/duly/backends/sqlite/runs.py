@@ -83,13 +83,13 @@ class SqliteRunStore:
                 )
                 for token, row in enumerate(startable, first_token)
             ]
-            db.executemany(
-                _SQL["claim_run"],
-                (
-                    (worker, token, at, row[0], row[1])
-                    for token, row in enumerate(startable, first_token)
-                ),
-            )
+            values = {
+                "worker": worker,
+                "first_token": first_token,
+                "now": at,
+                "pairs": json.dumps([(row[1], row[0]) for row in startable]),
+            }
+            db.execute(_SQL["claim_runs"], values)
             following = _next_due(db, queues)
             return Claim(
                 claimed,

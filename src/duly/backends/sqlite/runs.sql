@@ -57,10 +57,13 @@ SELECT job_id, scheduled_for, status
 -- name: take_tokens
 UPDATE last_token SET token = token + :amount RETURNING token;
 
--- name: claim_run
+-- name: claim_runs
+-- Pairs of slot and job, in order; their tokens follow one another.
 UPDATE runs
-   SET status = 'running', worker = ?1, token = ?2, started_at = ?3, attempts = attempts + 1
- WHERE job_id = ?4 AND scheduled_for = ?5 AND status = 'queued';
+   SET status = 'running', worker = :worker, token = :first_token + pairs.key,
+       started_at = :now, attempts = attempts + 1
+  FROM json_each(:pairs) AS pairs
+ WHERE scheduled_for = pairs.value ->> 0 AND job_id = pairs.value ->> 1 AND status = 'queued';
 
 -- name: skip_run
 UPDATE runs SET status = 'skipped', reason = ?1, finished_at = ?2
