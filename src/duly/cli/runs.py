@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,13 +16,24 @@ from duly.cli.printable import output_safe
 from duly.cli.tables import print_facts, print_json, print_table
 from duly.cli.times import display_zone, read_moment, stamp
 from duly.clock import EPOCH, SystemClock
+from duly.errors import NoSuchRun
+from duly.run import parse_run_ref
+
+if TYPE_CHECKING:
+    from duly.sdk import Client
 
 app = typer.Typer(no_args_is_help=True, help="Look at runs, their output, and cancel them.")
 
 RunName = Annotated[
     str, typer.Argument(metavar="RUN", help="Its id, as `duly runs list` shows it.")
 ]
+RunOrJob = Annotated[
+    str,
+    typer.Argument(metavar="RUN|JOB", help="A run's id, or a job: then its latest run to start."),
+]
 _LENGTH = re.compile(r"([0-9]{1,6})\s*(s|m|h|d|w)", re.ASCII)
+# Runs are listed newest first, and those planned ahead come before the latest to start.
+_LOOK_BACK = 50
 _LONGEST = timedelta(days=10_000)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -66,7 +77,7 @@ def list_runs(  # noqa: PLR0917 - each option is a parameter
 
 @app.command("show")
 def show(
-    run: RunName,
+    run: RunOrJob,
     server: Server = None,
     data: Data = None,
     as_json: Json = False,
@@ -74,7 +85,7 @@ def show(
 ) -> None:
     """Show everything about a run, its tries included."""
     with connected(server, data, as_json=as_json) as duly:
-        found = duly.run(run)
+        found = duly.run(_run_id(duly, run))
         if as_json:
             print_json(found)
         else:
@@ -83,7 +94,7 @@ def show(
 
 @app.command("output")
 def output(
-    run: RunName,
+    run: RunOrJob,
     attempt: Annotated[
         int | None, typer.Option(min=1, help="Of this try.", show_default="the last")
     ] = None,
@@ -95,7 +106,7 @@ def output(
 ) -> None:
     """Print what a run wrote, byte for byte; on a terminal without control characters."""
     with connected(server, data, as_json=as_json) as duly:
-        content = duly.output(run, attempt=attempt)
+        content = duly.output(_run_id(duly, run), attempt=attempt)
     if not content:
         sys.stderr.write("duly: the run wrote nothing, or has not ended yet\n")
     if sys.stdout.isatty():
@@ -120,6 +131,17 @@ def cancel(
             print_json(canceled)
         else:
             print_facts(run_view.facts(canceled, SystemClock().now(), display_zone(utc=utc)))
+
+
+def _run_id(duly: Client, run_or_job: str) -> str:
+    """A run's id as it is; for a job, by id or name, that of the latest run that has started."""
+    if parse_run_ref(run_or_job) is not None:
+        return run_or_job
+    job = find_id(duly, run_or_job)
+    for run in duly.runs(job, page=_LOOK_BACK):
+        if run["started"] is not None:
+            return str(run["id"])
+    raise NoSuchRun(f"no run of {run_or_job!r} has started yet; see `duly runs list`")
 
 
 def _bound(text: str | None, now: datetime, *, utc: bool, option: str) -> str | None:
