@@ -19,7 +19,7 @@ from duly.flow.register import register_many
 from duly.job import Command, JobSpec
 from duly.store import RunFilter
 
-JOBS = 100_000
+JOBS = 300_000
 BATCH = 1000
 DUE = datetime(2026, 10, 24, 2, tzinfo=UTC)
 

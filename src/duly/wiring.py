@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
-
-from duly.api import create_app
 from duly.backends.file_lease import FileLease
 from duly.backends.process import ProcessExecutor
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
@@ -24,6 +22,9 @@ from duly.services.scheduler import Scheduler
 from duly.services.worker import Worker
 from duly.store import JobStore, RunStore, WorkerInfo
 from duly.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -60,6 +61,9 @@ def open_runs(config: Config) -> RunStore:
 
 
 def build_api(config: Config, *, allowed_hosts: Sequence[str]) -> FastAPI:
+    # Loading the web framework takes a second; a worker that is started again has better to do.
+    from duly.api import create_app
+
     return create_app(
         jobs=open_jobs(config),
         runs=open_runs(config),
@@ -148,11 +152,13 @@ class _CommandsFile:
     def __call__(self) -> NamedCommands:
         try:
             changed_at = self._path.stat().st_mtime_ns
+            if changed_at != self._read_at:
+                self._commands = named_commands(self._path.read_text("utf-8"), str(self._path))
+                self._read_at = changed_at
         except FileNotFoundError:
             return NamedCommands({}, str(self._path))
-        if changed_at != self._read_at:
-            self._commands = named_commands(self._path.read_text("utf-8"), str(self._path))
-            self._read_at = changed_at
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidConfig(f"{self._path} cannot be read: {error}") from error
         return self._commands
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from duly.errors import DulyError
+from duly.errors import DulyError, InvalidConfig
 from duly.executor import NamedCommands, Order
 from duly.job import Command, job_ref
 
@@ -71,7 +71,10 @@ def prepare(order: Order, named: Callable[[], NamedCommands]) -> Launch:
 def _resolve(command: Command, named: Callable[[], NamedCommands]) -> Command:
     if command.name is None:
         return command
-    known = named()
+    try:
+        known = named()
+    except InvalidConfig as error:
+        raise CannotStart(f"cannot start: {error}") from error
     found = known.commands.get(command.name)
     if found is None:
         names = ", ".join(sorted(known.commands)) or "none"
