@@ -41,6 +41,16 @@ def prepare(config: Config) -> None:
         ) from error
 
 
+async def make_databases(config: Config) -> None:
+    """Make or migrate the databases, so that roles started together find them ready.
+
+    Raises:
+        UnknownSchema, StoreUnavailable: better told once, by `duly up`, than by each role.
+    """
+    for store in (open_jobs(config), open_runs(config)):
+        await store.close()
+
+
 def read_token(config: Config) -> str:
     """The admin token. Raises InvalidConfig where it is missing or empty."""
     try:

@@ -200,9 +200,25 @@ def test_a_database_of_a_newer_duly_is_left_alone(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", _NEWER, str(tmp_path / "jobs.db")], check=True, timeout=10
     )
-    done = duly("scheduler", "--data", str(tmp_path))
-    assert done.returncode == 2
-    assert "has schema 99, this Duly knows up to 1" in done.stderr
+    for command in ("scheduler", "up"):
+        done = duly(command, "--data", str(tmp_path))
+        assert done.returncode == 2
+        assert "has schema 99, this Duly knows up to 1" in done.stderr
+
+
+def test_a_file_that_is_no_database_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "runs.db").write_text("no database at all, but long enough to look like one" * 9)
+    done = duly("up", "--data", str(tmp_path), "--port", "0")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "runs.db is no database of Duly's" in done.stderr
+
+
+def test_others_on_the_machine_cannot_read_the_databases(tmp_path: Path) -> None:
+    with duly_up(tmp_path / "data"):
+        modes = {
+            file.name: file.stat().st_mode & 0o077 for file in (tmp_path / "data").glob("*.db*")
+        }
+    assert set(modes.values()) == {0}, modes
 
 
 _NEWER = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=99')"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 
 from duly.errors import InvalidSchedule, NeverFires
-from duly.schedule import Gap, Repeat, Schedule, parse
+from duly.schedule import Gap, Repeat, Schedule, explain, parse
 from tests.oracle.cron import days, parse_cron
 from tests.oracle.expansion import next_times, shown
 from tests.property.strategies import Example, any_text, any_zone, examples
@@ -138,6 +138,14 @@ def test_the_normalised_text_says_the_same(example: Example) -> None:
 
     assert schedule.text == again.text
     assert times_of(schedule, example.after, 6, limit) == times_of(again, example.after, 6, limit)
+
+
+@checked(200)
+@given(example=examples())
+def test_every_schedule_can_be_explained(example: Example) -> None:
+    told = explain(parsed_or_discarded(example), example.after, count=1)
+    assert told.words
+    assert all(isinstance(line, str) for line in told.warnings)
 
 
 def _rest(example: Example) -> tuple[str, datetime, str, str]:

@@ -79,6 +79,7 @@ def up(
     )
     with _told():
         wiring.prepare(config)
+        asyncio.run(wiring.make_databases(config))
         listener = wiring.listen(config)
     url = wiring.url_of(listener)
     config.address_file.write_text(f"{url}\n", "utf-8")

@@ -66,13 +66,14 @@ class Cron:
             return None
 
     def in_words(self) -> str:
-        parts = [part.upper() for part in self.line.replace("?", "*").split()]
-        try:
+        parts = self.line.replace("?", "*").upper().split()
+        plain = not any(field.wide_step or _is_moving(field) for field in self.fields)
+        if plain:
             return Expression(parts if len(parts) == 6 else ["0", *parts]).explain()
-        except Exception:  # noqa: BLE001 - words only; it does not know L-2 or 15W
-            names = [kind.name for kind in _KINDS][-len(parts) :]
-            told = zip(names, self.line.split(), strict=True)
-            return "when " + ", ".join(f"{name} is {text}" for name, text in told)
+        # cronsim's words do not know L-2 and 15W, and take */90 at its word.
+        names = [kind.name for kind in _KINDS][-len(parts) :]
+        told = zip(names, parts, strict=True)
+        return "when " + ", ".join(f"{name} is {text.lower()}" for name, text in told)
 
     def warnings(self) -> list[str]:
         found = []
@@ -183,6 +184,10 @@ def _nearest_weekday(day: date) -> date:
         last = calendar.monthrange(day.year, day.month)[1]
         return day + timedelta(days=-2 if day.day == last else 1)
     return day
+
+
+def _is_moving(field: Field) -> bool:
+    return any(kind in ("L", "W") and number for kind, number in field.special)
 
 
 def _ever(sim: _Walls) -> bool:

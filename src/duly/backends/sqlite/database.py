@@ -9,6 +9,7 @@ takes the lock at its start (`BEGIN IMMEDIATE`) and is short, and who finds it t
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -129,6 +130,8 @@ class Database:
 
     def _open(self, schema: str) -> sqlite3.Connection:
         try:
+            # Jobs may carry secrets; SQLite gives its side files the mode of the file.
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             connection = sqlite3.connect(
                 self.path,
                 timeout=_BUSY_S,
@@ -139,7 +142,7 @@ class Database:
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
             _migrate(connection, self.path, schema)
-        except sqlite3.OperationalError as error:
+        except (OSError, sqlite3.OperationalError) as error:
             raise StoreUnavailable(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise StoreUnavailable(f"{self.path} is no database of Duly's: {error}") from error
