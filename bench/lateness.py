@@ -1,21 +1,35 @@
-"""How late runs start: 200 jobs every second for a minute, on a real `duly up`.
+"""How late runs start: 200 jobs every second for a minute.
 
-All 200 are due at the same instant of each second, which is the worst case: the last of them waits
-for the starts of the 199 before it. The second figure gives each job a jitter of one second, as a
-user with many frequent jobs would. Every slot must have run once, none early.
+Three ways. *Sharp*: a real `duly up`, all 200 due at the same instant, each a process; the last of
+them waits for the starts of the 199 before it, so beside it stands how long this machine takes to
+start 200 processes in a row and nothing else. *No-op*: the same without processes, scheduler and
+worker alone, which is Duly's own part. *Jitter*: a real `duly up`, each job at its own moment of
+the second, as a user with many frequent jobs has it. Every slot must have run once, none early.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from bench.harness import Figure, folder, percentile, show
+from bench.harness import Figure, folder, percentile, show, stopwatch
 from bench.server import running
+from bench.work import no_op_worker
+from duly.backends.file_lease import FileLease
+from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
+from duly.clock import SystemClock
+from duly.flow.register import register_many
+from duly.job import Command, JobSpec, Overlap
+from duly.services.loop import Stop
+from duly.services.scheduler import Scheduler
+from duly.store import RunFilter
+from duly.telemetry import Telemetry, logger
+from duly.wire.runs import run_document
 
 JOBS = 200
 SECONDS = 60
@@ -24,16 +38,72 @@ PAGE = 1000
 
 async def measure() -> list[Figure]:
     sharp = await asyncio.to_thread(_measure, "0s")
+    bare = await asyncio.to_thread(_bare)
+    no_op = await _measure_no_op()
     spread = await asyncio.to_thread(_measure, "1s")
     figures = []
-    for name, lateness, faults in (("sharp", *sharp), ("jitter 1s", *spread)):
+    for name, (lateness, faults), beside in (
+        ("sharp", sharp, bare),
+        ("sharp, no-op", no_op, None),
+        ("jitter 1s", spread, None),
+    ):
         for share, label in ((0.5, "p50"), (0.99, "p99"), (1.0, "max")):
-            value = percentile(lateness, share) * 1000
-            reach = "<= 50 ms" if label == "p99" else ""
-            note = f"{len(lateness):,} runs; {faults}" if label == "p50" else ""
-            what = f"start lateness, {JOBS} jobs every second, {name}, {label}"
-            figures.append(Figure(what, value, "ms", reach=reach, note=note))
+            figures.append(
+                Figure(
+                    f"start lateness, {JOBS} jobs every second, {name}, {label}",
+                    percentile(lateness, share) * 1000,
+                    "ms",
+                    bare=None if beside is None else percentile(beside, share) * 1000,
+                    reach="<= 50 ms" if label == "p99" else "",
+                    note=f"{len(lateness):,} runs; {faults}" if label == "p50" else "",
+                )
+            )
     return figures
+
+
+def _bare() -> list[float]:
+    """Seconds from one instant to each of so many process starts in a row."""
+    lateness = []
+    for _ in range(5):
+        with stopwatch() as watch:
+            processes = []
+            for _ in range(JOBS):
+                processes.append(subprocess.Popen(["/bin/true"], stdout=subprocess.DEVNULL))
+                lateness.append(time.perf_counter() - watch.began)
+            for process in processes:
+                process.wait()
+    return lateness
+
+
+async def _measure_no_op() -> tuple[list[float], str]:
+    clock = SystemClock()
+    with folder() as place:
+        jobs = [SqliteJobStore(place / "jobs.db", clock) for _ in range(2)]
+        runs = [SqliteRunStore(place / "runs.db", clock) for _ in range(3)]
+        spec = JobSpec(schedule="every 1 second", command=Command(name="x"), overlap=Overlap.ALLOW)
+        await register_many(jobs[0], "bench", [spec] * JOBS, now=clock.now())
+        telemetry = Telemetry(logger("bench"))
+        scheduler = Scheduler(
+            jobs[0],
+            runs[0],
+            FileLease(place / "leader.lock"),
+            telemetry,
+            name="bench",
+            horizon=timedelta(seconds=15),
+            batch=1000,
+            lease_s=120,
+        )
+        worker = no_op_worker(jobs[1], runs[1], runs[2], telemetry)
+        stop = Stop()
+        services = asyncio.gather(scheduler.run(stop), worker.run(stop))
+        since = clock.now().replace(microsecond=0) + timedelta(seconds=3)
+        until = since + timedelta(seconds=SECONDS - 1)
+        await asyncio.sleep((until - clock.now()).total_seconds() + 2)
+        stop.ask()
+        await services
+        history = await runs[0].history(RunFilter(since=since, until=until), limit=10**6)
+        await asyncio.gather(*(store.close() for store in jobs), *(store.close() for store in runs))
+    return _judge([dict(run_document(run)) for run in history])
 
 
 def _measure(jitter: str) -> tuple[list[float], str]:

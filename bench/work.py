@@ -20,7 +20,7 @@ from duly.job import Command, JobSpec
 from duly.run import Outcome, PlannedRun, Status
 from duly.services.loop import Stop
 from duly.services.worker import Worker
-from duly.store import NewJob, RunFilter, WorkerInfo
+from duly.store import JobStore, NewJob, RunFilter, RunStore, WorkerInfo
 from duly.telemetry import Telemetry, logger
 
 NO_OPS = 50_000
@@ -66,18 +66,7 @@ async def _work_off(place: Path, executor: Executor, amount: int) -> float:
     await runs.save(
         [PlannedRun(each.job.id, due_us, due_us, "default", 5, True, 1) for each in added]
     )
-    worker = Worker(
-        jobs,
-        runs,
-        heartbeats,
-        executor,
-        clock,
-        Telemetry(logger("bench")),
-        info=WorkerInfo("bench", "host", 1, ("default",), 256, due, due),
-        beat_s=30,
-        lease_s=120,
-        grace_s=5,
-    )
+    worker = _worker(jobs, runs, heartbeats, executor, Telemetry(logger("bench")))
     stop = Stop()
     with stopwatch() as watch:
         working = asyncio.create_task(worker.run(stop))
@@ -90,6 +79,35 @@ async def _work_off(place: Path, executor: Executor, amount: int) -> float:
     for store in (jobs, runs, heartbeats):
         await store.close()
     return amount / watch.seconds
+
+
+def no_op_worker(
+    jobs: JobStore, runs: RunStore, heartbeats: RunStore, telemetry: Telemetry
+) -> Worker:
+    """A worker whose commands do nothing."""
+    return _worker(jobs, runs, heartbeats, NoOp(SystemClock()), telemetry)
+
+
+def _worker(
+    jobs: JobStore,
+    runs: RunStore,
+    heartbeats: RunStore,
+    executor: Executor,
+    telemetry: Telemetry,
+) -> Worker:
+    clock = SystemClock()
+    return Worker(
+        jobs,
+        runs,
+        heartbeats,
+        executor,
+        clock,
+        telemetry,
+        info=WorkerInfo("bench", "host", 1, ("default",), 256, clock.now(), clock.now()),
+        beat_s=30,
+        lease_s=120,
+        grace_s=5,
+    )
 
 
 async def _open(runs: SqliteRunStore, now: datetime) -> int:
