@@ -14,13 +14,14 @@ from pathlib import Path
 from bench.harness import Figure, folder, show, stopwatch
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import SystemClock, micros
+from duly.config import Config
 from duly.flow.plan import plan
 from duly.flow.register import register_many
 from duly.job import Command, JobSpec
 from duly.store import RunFilter
 
 JOBS = 300_000
-BATCH = 1000
+BATCH = Config(data=Path()).batch
 DUE = datetime(2026, 10, 24, 2, tzinfo=UTC)
 
 

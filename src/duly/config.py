@@ -38,7 +38,7 @@ class Config:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     horizon_s: float = 15.0
-    batch: int = 1000
+    batch: int = 2000
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 256
     grace_s: float = 30.0

@@ -1,13 +1,13 @@
 """How the nested parts of a job are written as JSON text, for every engine alike.
 
-Decoding is cached: few distinct policies stand behind millions of jobs. Durations are kept as
+Both ways are cached: few distinct policies stand behind millions of jobs. Durations are kept as
 whole microseconds, so a round trip is exact.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import asdict
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -25,11 +25,11 @@ def from_micros(length: int) -> timedelta:
     return timedelta(microseconds=length)
 
 
+@lru_cache(maxsize=65_536)
 def encode_command(command: Command) -> str:
-    fields: dict[str, Any] = {k: v for k, v in asdict(command).items() if v not in (None, ())}
-    if "env" in fields:
-        fields["env"] = dict(command.env)
-    return _compact(fields)
+    fields = {field.name: getattr(command, field.name) for field in dataclasses.fields(command)}
+    fields["env"] = dict(command.env)
+    return _compact({name: value for name, value in fields.items() if value not in (None, {})})
 
 
 @lru_cache(maxsize=65_536)
@@ -44,6 +44,7 @@ def decode_command(text: str) -> Command:
     )
 
 
+@lru_cache(maxsize=4096)
 def encode_missed(missed: Missed) -> str:
     return _compact(
         {
@@ -62,6 +63,7 @@ def decode_missed(text: str) -> Missed:
     )
 
 
+@lru_cache(maxsize=4096)
 def encode_retry(retry: Retry) -> str:
     return _compact(
         {

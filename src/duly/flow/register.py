@@ -48,8 +48,19 @@ async def register(
 async def register_many(
     jobs: JobStore, team: str, specs: Sequence[JobSpec], *, now: datetime
 ) -> list[Added]:
-    """Add many jobs in one transaction; a name that is taken is told by `created=False`."""
-    return await jobs.add_many([_new_job(team, spec, now) for spec in specs])
+    """Add many jobs in one transaction; a name that is taken is told by `created=False`.
+
+    First times are computed once for each distinct schedule and bounds.
+    """
+    firsts: dict[tuple[object, ...], datetime] = {}
+    new = []
+    for spec in specs:
+        offset = pick_offset(spec.jitter)
+        first = firsts.get(spec.timing)
+        if first is None:
+            first = firsts[spec.timing] = first_run_at(spec, timedelta(0), now=now)
+        new.append(NewJob(team, spec, offset, first + offset))
+    return await jobs.add_many(new)
 
 
 def pick_offset(jitter: timedelta) -> timedelta:

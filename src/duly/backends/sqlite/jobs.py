@@ -235,12 +235,29 @@ def _add(db: sqlite3.Connection, new: NewJob, at: datetime) -> Added:
         "state": new.state.value,
         "now": micros(at),
     }
-    row = _fetch(db, "add_job", values)
-    if row is not None:
-        _set_timer(db, row["id"], values["next_run_at"], 1)
-        return Added(_job(row), created=True)
+    added = db.execute(_SQL["add_job"], values).fetchone()
+    if added is not None:
+        _set_timer(db, added[0], values["next_run_at"], 1)
+        return Added(_new_job(added[0], new, at), created=True)
     row = _fetch(db, "job_by_name", {"team": new.team, "name": new.spec.name})
     return Added(_job(row), created=False)
+
+
+def _new_job(job_id: int, new: NewJob, at: datetime) -> Job:
+    """The job as it was just stored, without reading it back."""
+    return Job(
+        id=job_id,
+        team=new.team,
+        spec=new.spec,
+        state=new.state,
+        jitter_offset=new.jitter_offset,
+        next_run_at=new.next_run_at,
+        schedule_version=1,
+        version=1,
+        created_at=at,
+        updated_at=at,
+        changed_at=at,
+    )
 
 
 def _set_timer(

@@ -11,7 +11,7 @@ VALUES (:team, :name, :description, :schedule, :timezone, :gap, :repeat, :starts
         :alert, :source, :jitter_offset, :state,
         1, 1, :now, :now, :now)
 ON CONFLICT (team, name) WHERE name IS NOT NULL AND state <> 'deleted' DO NOTHING
-RETURNING *, :next_run_at AS next_run_at;
+RETURNING id;
 
 -- name: job_by_id
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id WHERE id = :id;
