@@ -36,6 +36,8 @@ NICKNAMES = {
     "@annually": "0 0 1 1 *",
 }
 
+_LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
 # In any 28 years without a century that is no leap year each of the fourteen calendars (leap or
 # not, seven first days) occurs. What matches none of them never comes.
 _ALL_CALENDARS = range(2000, 2028)
@@ -82,12 +84,12 @@ class Cron:
                 found.append(_too_wide(kind.name, field.wide_step, kind.unit))
         days = self.fields[3]
         if days.numbers and min(days.numbers) > 28 and not days.special and self.fields[5].starred:
-            first = min(days.numbers)
-            lacking = "February in most years" if first == 29 else "some months"
-            found.append(
-                f"day {first} does not exist in {lacking}, which then have no run; "
-                "the last day of each month is L (or `monthly last`)"
-            )
+            lacking = _lacking(min(days.numbers), self.fields[4].numbers)
+            if lacking:
+                found.append(
+                    f"day {min(days.numbers)} does not exist in {lacking}, without a run there; "
+                    "the last day of each month is L (or `monthly last`)"
+                )
         return found
 
 
@@ -127,6 +129,15 @@ def read_cron(line: str) -> Cron:
 def _too_wide(name: str, step: int, unit: str | None) -> str:
     told = f"{name}: a step of {step} is wider than its field, so only the first value counts"
     return told if unit is None else f"{told}; for every {step} {unit} write `every {step} {unit}`"
+
+
+def _lacking(day: int, months: frozenset[int]) -> str:
+    """The months of a line that do not have a day, told; empty where all have it."""
+    if day == 29:
+        return "February in most years" if 2 in months else ""
+    lacking = [cron_fields.MONTHS[m - 1].capitalize() for m in sorted(months) if _LONGEST[m] < day]
+    count = f"{len(lacking)} month{'' if len(lacking) == 1 else 's'}"
+    return f"{count} ({', '.join(lacking)})" if lacking else ""
 
 
 def cloud_form(text: str) -> str | None:

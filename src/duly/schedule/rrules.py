@@ -3,12 +3,13 @@
 dateutil walks from DTSTART to the time asked for, and walks on to the year 9999 where nothing
 matches. So the parts it would derive from DTSTART are written out, and the walk begins at the last
 whole period, in step with INTERVAL, before the time asked for. (That also gives BYSETPOS a
-whole first week to choose from, where dateutil would start in its middle.) Days that a rule of
-daily or finer frequency leaves out are stepped over before dateutil sees them.
+whole first week to choose from, where dateutil would start in its middle.) Rules of daily or finer
+frequency need no calendar arithmetic and are walked by `rrule_steps` instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -18,22 +19,22 @@ from dateutil.rrule import rrule
 
 from duly.errors import NeverFires
 from duly.schedule.rrule_parts import FREQUENCIES, Parts, read_parts
+from duly.schedule.rrule_steps import (
+    DAILY,
+    HOURLY,
+    MINUTELY,
+    SECONDLY,
+    Steps,
+    day_matches,
+    steps_of,
+    weekday_of,
+    year_length,
+)
 
-YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY, SECONDLY = range(7)
+YEARLY, MONTHLY, WEEKLY = range(3)
 _UNSTARTED = datetime(1970, 1, 1)  # noqa: DTZ001 - wall time
-_LAST = datetime(9999, 12, 30)  # noqa: DTZ001 - wall time
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
-_UNIT = {
-    WEEKLY: timedelta(weeks=1),
-    DAILY: _DAY,
-    HOURLY: timedelta(hours=1),
-    MINUTELY: timedelta(minutes=1),
-    SECONDLY: timedelta(seconds=1),
-}
-_DAY_PARTS = frozenset({"bymonth", "bymonthday", "byyearday", "byweekday"})
-# What does not come within a hundred years does not come.
-_HORIZON = timedelta(days=36_525)
 _ALL_CALENDARS = range(2000, 2028)  # each of the fourteen occurs
 
 
@@ -45,6 +46,7 @@ class RecurrenceRule:
         start: DTSTART; nothing comes before it.
         last: the last wall time, from UNTIL or COUNT.
         until: an UNTIL written in UTC.
+        steps: how rules of daily or finer frequency are walked; None leaves it to dateutil.
     """
 
     text: str
@@ -53,6 +55,7 @@ class RecurrenceRule:
     by: dict[str, tuple[Any, ...]]
     last: datetime | None
     until: datetime | None
+    steps: Steps | None
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -63,7 +66,7 @@ class RecurrenceRule:
         if self.last is not None and after >= self.last:
             return None
         try:
-            wall = self._next_by_day(after) if self.parts.freq >= DAILY else self._next(after)
+            wall = next(self._walls(after), None)
         except (ValueError, OverflowError):
             # dateutil finds that hours, minutes and INTERVAL never meet, or the calendar has ended.
             return None
@@ -76,43 +79,17 @@ class RecurrenceRule:
         ends = "" if self.last is None else f", the last at {self.last:%Y-%m-%d %H:%M:%S}"
         return f"{told} by the iCalendar rule {self.text}{ends}"
 
-    def _next(self, after: datetime) -> datetime | None:
-        """The next wall time of a yearly, monthly or weekly rule, without regard to its end."""
+    def _walls(self, after: datetime) -> Iterator[datetime]:
+        """The wall times after `after`, without regard to the rule's end."""
+        if self.steps is not None:
+            return self.steps.walls(after)
         walls = _dateutil_rule(self.parts, _anchor(self.parts, self.start, after), self.by)
-        return next((wall for wall in walls if wall > after), None)
-
-    def _next_by_day(self, after: datetime) -> datetime | None:
-        """The same of a finer rule: days are chosen here, dateutil finds the time of day."""
-        times = {name: values for name, values in self.by.items() if name not in _DAY_PARTS}
-        limit = min(after, _LAST - _HORIZON) + _HORIZON
-        anchor = self._step_to_a_day(_anchor(self.parts, self.start, after), limit)
-        while anchor is not None:
-            walls = _dateutil_rule(self.parts, anchor, times)
-            wall = next((wall for wall in walls if wall > after), None)
-            if wall is None or _day_matches(self.by, wall.date()):
-                return wall
-            anchor = self._step_to_a_day(_anchor(self.parts, self.start, wall), limit)
-        return None
+        return (wall for wall in walls if wall > after)
 
     def last_of(self, count: int) -> datetime:
         """The wall time that COUNT ends with."""
-        walls = _dateutil_rule(self.parts, _anchor(self.parts, self.start, self.start), self.by)
-        *_, last = islice((wall for wall in walls if wall >= self.start), count)
+        *_, last = islice(self._walls(self.start - _MICROSECOND), count)
         return last
-
-    def _step_to_a_day(self, anchor: datetime, limit: datetime) -> datetime | None:
-        """The first period from `anchor` on that begins on a day of the rule, up to `limit`."""
-        length = self.parts.interval * _UNIT[self.parts.freq]
-        while not _day_matches(self.by, anchor.date()):
-            if length < _DAY:
-                # Several periods fall on each day: go to the first of the next day.
-                midnight = datetime.combine(anchor.date() + _DAY, anchor.min.time())
-                anchor += -(-(midnight - anchor) // length) * length
-            else:
-                anchor += length
-            if anchor > limit:
-                return None
-        return anchor
 
 
 def read_rule(text: str) -> RecurrenceRule:
@@ -125,13 +102,17 @@ def read_rule(text: str) -> RecurrenceRule:
     parts = read_parts(text)
     start = parts.start or _UNSTARTED
     by = _explicit(parts, start)
-    rule = RecurrenceRule(text, parts, start, by, parts.until_wall, parts.until_instant)
+    steps = steps_of(parts, start, by) if parts.freq >= DAILY else None
+    rule = RecurrenceRule(text, parts, start, by, parts.until_wall, parts.until_instant, steps)
     _refuse_impossible_days(rule)
     _refuse_impossible_positions(rule)
-    try:
-        _dateutil_rule(parts, _anchor(parts, start, start), by)
-    except ValueError as error:
-        raise NeverFires(f"RRULE: {error}; the rule `{text}` never comes", field="RRULE") from error
+    if steps is not None and not steps.ever_at_such_a_time():
+        raise NeverFires(
+            f"the rule `{text}` never comes: in steps of INTERVAL it never reaches such a time of "
+            "day",
+            field="RRULE",
+            part="INTERVAL",
+        )
     first = rule.next_wall(start - _MICROSECOND)
     if first is None:
         raise NeverFires(
@@ -188,40 +169,10 @@ def _anchor(parts: Parts, start: datetime, after: datetime) -> datetime:
         months = max(0, after.year * 12 + after.month - 1 - first)
         year, month = divmod(first + months // parts.interval * parts.interval, 12)
         return datetime(year, month + 1, 1)  # noqa: DTZ001 - wall time
-    period = _period_start(parts, start)
-    length = parts.interval * _UNIT[parts.freq]
+    midnight = start.replace(hour=0, minute=0, second=0)
+    period = midnight - timedelta(days=(midnight.weekday() - parts.wkst) % 7)
+    length = timedelta(weeks=parts.interval)
     return period + max(0, (after - period) // length) * length
-
-
-def _period_start(parts: Parts, start: datetime) -> datetime:
-    match parts.freq:
-        case 2:
-            day = start.replace(hour=0, minute=0, second=0)
-            return day - timedelta(days=(day.weekday() - parts.wkst) % 7)
-        case 3:
-            return start.replace(hour=0, minute=0, second=0)
-        case 4:
-            return start.replace(minute=0, second=0)
-        case 5:
-            return start.replace(second=0)
-        case _:
-            return start
-
-
-def _day_matches(by: dict[str, tuple[Any, ...]], day: date) -> bool:
-    """Whether the parts that name days leave this one in (ordinals of week days not looked at)."""
-    if "bymonth" in by and day.month not in by["bymonth"]:
-        return False
-    if "byweekday" in by and day.weekday() not in {_weekday(each) for each in by["byweekday"]}:
-        return False
-    if "bymonthday" in by and not {day.day, day.day - _month_length(day) - 1} & set(
-        by["bymonthday"]
-    ):
-        return False
-    if "byyearday" in by:
-        number = day.timetuple().tm_yday
-        return bool({number, number - _year_length(day) - 1} & set(by["byyearday"]))
-    return True
 
 
 def _refuse_impossible_days(rule: RecurrenceRule) -> None:
@@ -238,7 +189,7 @@ def _refuse_impossible_days(rule: RecurrenceRule) -> None:
             )
     for year in _ALL_CALENDARS:
         first = date(year, 1, 1)
-        if any(_day_matches(rule.by, first + n * _DAY) for n in range(_year_length(first))):
+        if any(day_matches(rule.by, first + n * _DAY) for n in range(year_length(first))):
             return
     raise NeverFires(f"the rule `{rule.text}` never comes: no year has such a day", field="RRULE")
 
@@ -276,23 +227,10 @@ def _most_days(rule: RecurrenceRule) -> int:
             months = len(by.get("bymonth", range(12)))
             return min(len(by.get("byyearday", range(366))), months * in_month)
         case 2:
-            return len({_weekday(day) for day in weekdays})
+            return len({weekday_of(day) for day in weekdays})
         case _:
             return 1
 
 
 def _ordinal(day: Any) -> int | None:
     return None if isinstance(day, int) else day.n
-
-
-def _weekday(day: Any) -> int:
-    return day if isinstance(day, int) else int(day.weekday)
-
-
-def _month_length(day: date) -> int:
-    following = date(day.year + day.month // 12, day.month % 12 + 1, 1) if day.year < 9999 else None
-    return 31 if following is None else (following - day.replace(day=1)).days
-
-
-def _year_length(day: date) -> int:
-    return 366 if day.year % 4 == 0 and (day.year % 100 != 0 or day.year % 400 == 0) else 365

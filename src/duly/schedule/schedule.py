@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from duly.errors import InvalidSchedule
+from duly.errors import InvalidSchedule, NeverFires
 from duly.schedule import cron, intervals, phrases, rrules
 from duly.schedule.explain import warnings as warnings_of
 from duly.schedule.moments import FIRST_YEAR, OneOff, read_moment
@@ -93,7 +93,22 @@ def parse(
     """
     tz = load_zone(zone)
     text = _normalise(text)
-    return Schedule(text, zone, gap, repeat, _form(text, tz, repeat), tz)
+    schedule = Schedule(text, zone, gap, repeat, _form(text, tz, repeat), tz)
+    _refuse_ended(schedule)
+    return schedule
+
+
+def _refuse_ended(schedule: Schedule) -> None:
+    """A rule whose UNTIL in UTC lies before its first time; that takes the zone to tell."""
+    form = schedule.form
+    if isinstance(form, rrules.RecurrenceRule) and form.until is not None:
+        beginning = datetime(FIRST_YEAR - 1, 1, 1, tzinfo=UTC)
+        if schedule.next_after(beginning) is None:
+            raise NeverFires(
+                f"the rule `{schedule.text}` never comes: UNTIL lies before its first time",
+                field="RRULE",
+                part="UNTIL",
+            )
 
 
 def _normalise(text: str) -> str:

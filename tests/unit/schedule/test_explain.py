@@ -69,7 +69,7 @@ def test_what_may_not_be_meant_is_warned_about() -> None:
     ]
     assert warned("monthly 31 06:00") == [
         (
-            "day 31 does not exist in some months, which then have no run; "
+            "day 31 does not exist in 5 months (Feb, Apr, Jun, Sep, Nov), without a run there; "
             "the last day of each month is L (or `monthly last`)"
         )
     ]
