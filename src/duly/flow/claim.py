@@ -1,9 +1,11 @@
-"""Claim: take due runs for a worker, and drop those that their job no longer wants.
+"""Claim: take due runs for a worker, then drop those that their job no longer wants.
 
-The claim is one transaction of the runs database; what it takes is ours until settled or lost. The
+    take ──► runs in our name ──► assign ──► commands to start
+
+Taking is one transaction of the runs database; what it takes is ours until settled or lost. The
 look at the jobs comes after it, in the other database: an edit, pause or delete that was answered
-before the look is always seen. A crash in between leaves running rows without a command; the sweep
-finds them when the worker's lease ends.
+before the look is always seen. Where the jobs database does not answer, the same runs are assigned
+later; where the worker dies in between, the sweep finds them when its lease ends.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """What a worker is to execute, and when the next run of its queues falls due."""
+class Taken:
+    """Runs that are now ours, and when the next run of these queues falls due."""
 
-    assignments: list[Assignment]
+    runs: list[ClaimedRun]
     next_due: datetime | None
     events: tuple[Event, ...] = ()
 
@@ -62,24 +64,21 @@ class KnownJobs:
         return {job_id: self._jobs[job_id] for job_id in versions if job_id in self._jobs}
 
 
-async def claim(
-    jobs: JobStore,
-    runs: RunStore,
-    known: KnownJobs,
-    *,
-    worker: str,
-    queues: Sequence[str],
-    limit: int,
-) -> Claimed:
+async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int) -> Taken:
     """Take up to `limit` due runs, by the runs database's own clock."""
-    taken = await runs.claim(worker, queues, limit=limit)
-    events = tuple(OverlapSkipped(key) for key in taken.skipped)
-    if not taken.runs:
-        return Claimed([], taken.next_due, events)
-    found = await known.look_up(jobs, {run.job_id for run in taken.runs})
+    claim = await runs.claim(worker, queues, limit=limit)
+    events = tuple(OverlapSkipped(key) for key in claim.skipped)
+    return Taken(claim.runs, claim.next_due, events)
+
+
+async def assign(
+    jobs: JobStore, runs: RunStore, known: KnownJobs, taken: Sequence[ClaimedRun]
+) -> list[Assignment]:
+    """Pair taken runs with their jobs; cancel those that are void. Can be repeated if it fails."""
+    found = await known.look_up(jobs, {run.job_id for run in taken})
     assignments = []
     void = []
-    for run in taken.runs:
+    for run in taken:
         job = found.get(run.job_id)
         reason = void_reason(run, job)
         if reason is None and job is not None:
@@ -89,7 +88,7 @@ async def claim(
     if void:
         at = await runs.now()
         await runs.settle([_canceled(run, reason, at) for run, reason in void])
-    return Claimed(assignments, taken.next_due, events)
+    return assignments
 
 
 def _canceled(run: ClaimedRun, reason: str | None, at: datetime) -> Settlement:

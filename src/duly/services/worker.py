@@ -19,10 +19,11 @@ from functools import partial
 from duly.clock import Clock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, KnownJobs, claim
+from duly.flow.claim import Assignment, KnownJobs, assign, take
 from duly.flow.execute import execute
 from duly.flow.finish import Ended, finish
-from duly.run import Outcome
+from duly.job import Retry
+from duly.run import ClaimedRun, Outcome
 from duly.services.loop import Bell, Stop, repeat
 from duly.store import JobStore, RunStore, WorkerInfo
 from duly.telemetry import Telemetry
@@ -71,6 +72,7 @@ class Worker:
         self._grace_s = grace_s
         self._replaces = replaces
         self._known = KnownJobs()
+        self._taken: list[ClaimedRun] = []
         self._executing: dict[int, Execution] = {}
         self._ended: list[Ended] = []
         self._unsaved = 0
@@ -100,20 +102,23 @@ class Worker:
         room = min(self._info.concurrency - len(self._executing) - self._unsaved, _CLAIM_BATCH)
         if room < 1 or self._clock.monotonic() >= self._lease_until:
             return _POLL_S
-        claimed = await claim(
-            self._jobs,
-            self._runs,
-            self._known,
-            worker=self._info.id,
-            queues=self._info.queues,
-            limit=room,
-        )
-        self._telemetry.emit(claimed.events)
+        next_due: datetime | None = None
+        if not self._taken:
+            taken = await take(
+                self._runs, worker=self._info.id, queues=self._info.queues, limit=room
+            )
+            self._telemetry.emit(taken.events)
+            self._taken, next_due = taken.runs, taken.next_due
+        assignments = []
+        if self._taken:
+            # If the jobs database fails now, these runs are still ours, and next time comes first.
+            assignments = await assign(self._jobs, self._runs, self._known, self._taken)
+            self._taken = []
         # All that is due is started before anything that has ended is looked at: a rush is late by
         # its starts alone.
-        for assignment in claimed.assignments:
+        for assignment in assignments:
             self._start(assignment)
-        return self._until(claimed.next_due)
+        return self._until(next_due)
 
     def _until(self, due: datetime | None) -> float:
         if due is None:
@@ -168,8 +173,18 @@ class Worker:
         for execution in self._executing.values():
             execution.stop(Outcome.LOST, "its worker could not renew its lease", grace_s=0)
 
+    def _hand_back_unassigned(self) -> None:
+        """Runs that were taken and never started, since the jobs database did not answer."""
+        now = self._clock.now()
+        result = Result(Outcome.INTERRUPTED, now, now, reason="its worker stopped before the start")
+        self._ended += (Ended(run, Retry(), result) for run in self._taken)
+        self._unsaved += len(self._taken)
+        self._taken = []
+        self._results.ring()
+
     async def _drain(self, stop: Stop) -> None:
         self._telemetry.say("draining", commands=len(self._executing), grace_s=self._grace_s)
+        self._hand_back_unassigned()
         give_up_at = self._clock.monotonic() + self._grace_s
         while self._executing and not stop.at_once.is_set():
             left_s = give_up_at - self._clock.monotonic()

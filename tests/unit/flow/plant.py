@@ -11,7 +11,7 @@ from typing import Any
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import ManualClock
 from duly.executor import Result
-from duly.flow.claim import Assignment, KnownJobs, claim
+from duly.flow.claim import Assignment, KnownJobs, assign, take
 from duly.flow.finish import Ended, finish
 from duly.flow.plan import plan
 from duly.flow.register import register
@@ -66,10 +66,8 @@ class Plant:
         """Claim what is due."""
         if now is not None:
             self.clock.set(now)
-        found = await claim(
-            self.jobs, self.runs, self.known, worker="w", queues=["default"], limit=100
-        )
-        return found.assignments
+        taken = await take(self.runs, worker="w", queues=["default"], limit=100)
+        return await assign(self.jobs, self.runs, self.known, taken.runs)
 
     async def end(self, assignment: Assignment, outcome: Outcome = Outcome.SUCCEEDED) -> None:
         """End a try now."""
