@@ -40,6 +40,24 @@ Data = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, as the API gives it.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options of every command that asks a server."""
+
+    server: Server = None
+    data: Data = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(Asked):
+    """The options of those that show times as well."""
+
+    utc: Annotated[
+        bool, typer.Option("--utc", help="Show times in UTC, not in this machine's zone.")
+    ] = False
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """An address and a token.
@@ -55,10 +73,10 @@ class Connection:
 
 
 @contextmanager
-def connected(server: str | None, data: Path | None, *, as_json: bool) -> Iterator[Client]:
+def connected(asked: Asked) -> Iterator[Client]:
     """A client for one command; its errors are told, and end the command."""
-    with told(as_json=as_json):
-        where = find(server, data, os.environ)
+    with told(as_json=asked.as_json):
+        where = find(asked.server, asked.data, os.environ)
         from duly.sdk import ApiError, Client  # httpx takes long to load
 
         with Client(where.url, where.token) as client:
@@ -69,9 +87,9 @@ def connected(server: str | None, data: Path | None, *, as_json: bool) -> Iterat
 
 
 @contextmanager
-def answering(server: str | None, data: Path | None) -> Iterator[tuple[Client | None, str | None]]:
+def answering(asked: Asked) -> Iterator[tuple[Client | None, str | None]]:
     """A client if a server answers and lets us in; else None, and why."""
-    where = find(server, data, os.environ)
+    where = find(asked.server, asked.data, os.environ)
     from duly.sdk import ApiError, Client
 
     with Client(where.url, where.token) as client:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from duly.cli import crontab_report
-from duly.cli.connection import Data, Json, Server, answering, connected, machine_zone_name
+from duly.cli.connection import Asked, answering, connected, machine_zone_name
 from duly.cli.crontab_files import Collected, collect, machine_zone
 from duly.cli.crontab_jobs import Line, Match, body, changes, match
 from duly.cli.crontab_lines import Reading, read_lines
 from duly.cli.crontab_names import free_name
 from duly.cli.crontab_report import Entry, Gone, Report, Told
 from duly.cli.exits import Exit, exit_for, told
+from duly.cli.options import flat
 from duly.cli.tables import print_json
 from duly.clock import SystemClock
 from duly.schedule import load_zone, zone_names
@@ -40,7 +41,9 @@ def _group() -> None:
 
 
 @app.command("crontab")
-def crontab(  # noqa: PLR0917 - each option is a parameter
+@flat
+def crontab(
+    *,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -64,12 +67,10 @@ def crontab(  # noqa: PLR0917 - each option is a parameter
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete jobs whose line is no longer in the file.")
     ] = False,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
+    asked: Asked,
 ) -> None:
     """Make a job of each line of crontabs. Run it again after a change of theirs."""
-    with told(as_json=as_json):
+    with told(as_json=asked.as_json):
         zone, zone_from = _zone(tz)
         found = collect(files, system=system, user=user, read_stdin=sys.stdin.buffer.read)
         now = SystemClock().now()
@@ -78,15 +79,15 @@ def crontab(  # noqa: PLR0917 - each option is a parameter
     report.skipped = [Told(left.path, None, None, left.message) for left in found.skipped]
     report.reported = [Told(left.path, None, None, left.message) for left in found.unreadable]
     if dry_run:
-        with told(as_json=as_json), answering(server, data) as (duly, why_not):
+        with told(as_json=asked.as_json), answering(asked) as (duly, why_not):
             report.not_asked = why_not
             _import(duly, readings, report, prune=prune)
             _look_for_lost_files(duly, found, report, prune=prune)
     else:
-        with connected(server, data, as_json=as_json) as duly:
+        with connected(asked) as duly:
             _import(duly, readings, report, prune=prune)
             _look_for_lost_files(duly, found, report, prune=prune)
-    if as_json:
+    if asked.as_json:
         print_json(crontab_report.document(report))
     else:
         sys.stdout.write(crontab_report.text(report))

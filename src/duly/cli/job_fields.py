@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from duly.cli.exits import InvalidInput
 from duly.cli.times import read_moment, stamp
@@ -29,39 +31,74 @@ _FIELD_OF = {"starts": "starts_at", "ends": "ends_at"}
 _COMMAND_PARTS = ("cwd", "env", "stdin", "user")
 
 
+Text = str | None
+
+
+def _option(help: str, *names: str, **more: Any) -> Any:  # noqa: A002 - as typer calls it
+    return typer.Option(*names, help=help, show_default=False, **more)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOptions:
-    """What was given on the command line; None (or nothing) where it was not."""
+    """What was given on the command line; None where it was not."""
 
-    name: str | None = None
-    schedule: str | None = None
-    tz: str | None = None
-    gap: str | None = None
-    repeat: str | None = None
-    shell: str | None = None
-    command: str | None = None
-    argv: Sequence[str] = ()
-    cwd: str | None = None
-    env: Sequence[str] = ()
-    stdin_text: str | None = None
-    user: str | None = None
-    input: str | None = None
-    jitter: str | None = None
-    overlap: str | None = None
-    missed: str | None = None
-    retry: str | None = None
-    timeout: str | None = None
-    queue: str | None = None
-    priority: int | None = None
-    owner: str | None = None
-    alert: str | None = None
-    description: str | None = None
-    starts: str | None = None
-    ends: str | None = None
-    clear: Sequence[str] = ()
+    argv: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- PROGRAM ARG", help="What runs: a program, no shell between."),
+    ] = None
+    schedule: Annotated[Text, _option("When it shall run.")] = None
+    name: Annotated[Text, _option("A name, unique among jobs.")] = None
+    tz: Annotated[Text, _option("Time zone, for example Europe/Amsterdam.")] = None
+    gap: Annotated[
+        Text,
+        _option("A wall time that daylight saving leaves out: after or skip.", metavar="HOW"),
+    ] = None
+    repeat: Annotated[
+        Text, _option("A wall time that comes twice: first, second or both.", metavar="WHICH")
+    ] = None
+    shell: Annotated[Text, _option("What runs: a text for the shell.")] = None
+    command: Annotated[
+        Text, _option("What runs: a command of the worker's configuration, by name.")
+    ] = None
+    cwd: Annotated[Text, _option("Folder it starts in.")] = None
+    env: Annotated[list[str] | None, _option("NAME=VALUE for its environment (repeatable).")] = None
+    stdin_text: Annotated[Text, _option("Text for its standard input.")] = None
+    user: Annotated[Text, _option("User it runs as; needs a worker of root.")] = None
+    input: Annotated[Text, _option("JSON for its standard input.", metavar="JSON")] = None
+    jitter: Annotated[Text, _option("Spread over so long after its time: 90s, 5m.")] = None
+    overlap: Annotated[Text, _option("While the last run still goes on: skip or allow.")] = None
+    missed: Annotated[Text, _option("After an outage: latest, catch_up or skip.")] = None
+    retry: Annotated[Text, _option("Tries in all; `never` for what must not be repeated.")] = None
+    timeout: Annotated[Text, _option("Longest that a try may take: 30s, 1h, 2d.")] = None
+    queue: Annotated[Text, _option("Queue whose workers run it.")] = None
+    priority: Annotated[int | None, _option("Lower numbers start first.")] = None
+    owner: Annotated[Text, _option("Who answers for it.")] = None
+    alert: Annotated[Text, _option("Who hears of its failure: owner or none.")] = None
+    description: Annotated[Text, _option("What it is for.")] = None
+    starts: Annotated[Text, _option("No run before this instant.", metavar="ISO")] = None
+    ends: Annotated[Text, _option("No run after this instant.", metavar="ISO")] = None
 
 
-def add_body(options: JobOptions) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob(JobOptions):
+    """A job to register: it needs a schedule."""
+
+    schedule: Annotated[
+        str, _option("When: 'daily 02:00', '30 2 * * *', 'every 5 minutes' ...")
+    ] = field()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes(JobOptions):
+    """What to change of a job."""
+
+    clear: Annotated[
+        list[str] | None,
+        _option(f"Take away (repeatable): {', '.join(CLEARABLE)}.", metavar="FIELD"),
+    ] = None
+
+
+def add_body(options: NewJob) -> dict[str, Any]:
     """The body that registers a job. Raises InvalidInput."""
     what = _what(options)
     if what is None:
@@ -75,16 +112,16 @@ def add_body(options: JobOptions) -> dict[str, Any]:
     return {**_plain(options, options.tz or "UTC"), "command": short}
 
 
-def edit_body(options: JobOptions, job: Mapping[str, Any]) -> dict[str, Any]:
+def edit_body(options: Changes, job: Mapping[str, Any]) -> dict[str, Any]:
     """A merge patch with what was given and nothing else. Raises InvalidInput."""
     patch = _plain(options, options.tz or job["timezone"])
-    for field in options.clear:
-        if field not in CLEARABLE:
-            raise InvalidInput(f"--clear {field}: only these can be: {', '.join(CLEARABLE)}")
-        if field not in _COMMAND_PARTS:
-            patch[_FIELD_OF.get(field, field)] = None
+    for name in options.clear or ():
+        if name not in CLEARABLE:
+            raise InvalidInput(f"--clear {name}: only these can be: {', '.join(CLEARABLE)}")
+        if name not in _COMMAND_PARTS:
+            patch[_FIELD_OF.get(name, name)] = None
     what, how = _what(options), _how(options)
-    cleared: dict[str, Any] = {part: None for part in options.clear if part in _COMMAND_PARTS}
+    cleared: dict[str, Any] = {part: None for part in options.clear or () if part in _COMMAND_PARTS}
     if "env" in cleared and "env" in how and isinstance(job["command"], dict):
         # Members merge: to replace the environment, each variable that goes is named.
         how["env"] = {**dict.fromkeys(job["command"].get("env", ())), **how["env"]}
@@ -115,7 +152,7 @@ def _how(options: JobOptions) -> dict[str, Any]:
     """The command's surroundings, as far as they were given."""
     parts = {
         "cwd": options.cwd,
-        "env": _env(options.env) or None,
+        "env": _env(options.env or ()) or None,
         "stdin": options.stdin_text,
         "user": options.user,
     }

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from duly.cli import job_view
-from duly.cli.connection import Data, Json, Server, connected
+from duly.cli.connection import Asked, View, connected
 from duly.cli.exits import Exit
-from duly.cli.job_fields import CLEARABLE, JobOptions, add_body, edit_body
+from duly.cli.job_fields import Changes, NewJob, add_body, edit_body
+from duly.cli.options import flat
 from duly.cli.run_view import FINAL
 from duly.cli.run_view import facts as run_facts
 from duly.cli.tables import print_facts, print_json, print_table
@@ -29,296 +30,109 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Register, look at and change jobs.")
 
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="Its id (j7) or its name.")]
-Utc = Annotated[bool, typer.Option("--utc", help="Show times in UTC, not in this machine's zone.")]
 Limit = Annotated[int, typer.Option(min=0, help="Show at most so many; 0 shows all.")]
-
-Name = Annotated[str | None, typer.Option(help="A name, unique among jobs.", show_default=False)]
-Schedule = Annotated[
-    str, typer.Option(help="When: 'daily 02:00', '30 2 * * *', 'every 5 minutes' ...")
-]
-NewSchedule = Annotated[str | None, typer.Option(help="When it shall run.", show_default=False)]
-Zone = Annotated[
-    str | None, typer.Option(help="Time zone, for example Europe/Amsterdam.", show_default="UTC")
-]
-GapOption = Annotated[
-    str | None,
-    typer.Option(help="A wall time that daylight saving leaves out: after or skip.", metavar="HOW"),
-]
-RepeatOption = Annotated[
-    str | None,
-    typer.Option(help="A wall time that comes twice: first, second or both.", metavar="WHICH"),
-]
-Shell = Annotated[str | None, typer.Option(help="What runs: a text for the shell.")]
-Command = Annotated[
-    str | None, typer.Option(help="What runs: a command of the worker's configuration, by name.")
-]
-Argv = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="-- PROGRAM ARG", help="What runs: a program, no shell between."),
-]
-Cwd = Annotated[str | None, typer.Option(help="Folder it starts in.")]
-Env = Annotated[list[str] | None, typer.Option(help="NAME=VALUE for its environment (repeatable).")]
-StdinText = Annotated[str | None, typer.Option(help="Text for its standard input.")]
-User = Annotated[str | None, typer.Option(help="User it runs as; needs a worker of root.")]
-Input = Annotated[str | None, typer.Option(help="JSON for its standard input.", metavar="JSON")]
-Jitter = Annotated[str | None, typer.Option(help="Spread over so long after its time: 90s, 5m.")]
-Overlap = Annotated[
-    str | None, typer.Option(help="While the last run still goes on: skip or allow.")
-]
-Missed = Annotated[str | None, typer.Option(help="After an outage: latest, catch_up or skip.")]
-Retry = Annotated[
-    str | None, typer.Option(help="Tries in all; `never` for what must not be repeated.")
-]
-Timeout = Annotated[str | None, typer.Option(help="Longest that a try may take: 30s, 1h, 2d.")]
-Queue = Annotated[str | None, typer.Option(help="Queue whose workers run it.")]
-Priority = Annotated[int | None, typer.Option(help="Lower numbers start first.")]
-Owner = Annotated[str | None, typer.Option(help="Who answers for it.")]
-Alert = Annotated[str | None, typer.Option(help="Who hears of its failure: owner or none.")]
-Description = Annotated[str | None, typer.Option(help="What it is for.")]
-Starts = Annotated[str | None, typer.Option(help="No run before this instant.", metavar="ISO")]
-Ends = Annotated[str | None, typer.Option(help="No run after this instant.", metavar="ISO")]
 
 
 @app.command("add")
-def add(  # noqa: PLR0913, PLR0917 - each option is a parameter
-    schedule: Schedule,
-    name: Name = None,
-    tz: Zone = None,
-    shell: Shell = None,
-    command: Command = None,
-    argv: Argv = None,
-    gap: GapOption = None,
-    repeat: RepeatOption = None,
-    cwd: Cwd = None,
-    env: Env = None,
-    stdin_text: StdinText = None,
-    user: User = None,
-    input: Input = None,  # noqa: A002 - the option's name
-    jitter: Jitter = None,
-    overlap: Overlap = None,
-    missed: Missed = None,
-    retry: Retry = None,
-    timeout: Timeout = None,
-    queue: Queue = None,
-    priority: Priority = None,
-    owner: Owner = None,
-    alert: Alert = None,
-    description: Description = None,
-    starts: Starts = None,
-    ends: Ends = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
-) -> None:
+@flat
+def add(job: NewJob, view: View) -> None:
     """Register a job. The same request again finds the job that it made."""
-    options = JobOptions(
-        name=name,
-        schedule=schedule,
-        tz=tz,
-        gap=gap,
-        repeat=repeat,
-        shell=shell,
-        command=command,
-        argv=argv or (),
-        cwd=cwd,
-        env=env or (),
-        stdin_text=stdin_text,
-        user=user,
-        input=input,
-        jitter=jitter,
-        overlap=overlap,
-        missed=missed,
-        retry=retry,
-        timeout=timeout,
-        queue=queue,
-        priority=priority,
-        owner=owner,
-        alert=alert,
-        description=description,
-        starts=starts,
-        ends=ends,
-    )
-    with connected(server, data, as_json=as_json) as duly:
-        _show_job(duly.add_job(add_body(options)), as_json=as_json, utc=utc, brief=True)
+    with connected(view) as duly:
+        _show_job(duly.add_job(add_body(job)), view, brief=True)
 
 
 @app.command("list")
-def list_jobs(  # noqa: PLR0917 - each option is a parameter
+@flat
+def list_jobs(
+    *,
     state: Annotated[str | None, typer.Option(help="active, paused or ended.")] = None,
     name: Annotated[str | None, typer.Option(help="The job of this name.")] = None,
     source: Annotated[str | None, typer.Option(help="Imported from there.")] = None,
     queue: Annotated[str | None, typer.Option(help="Of this queue.")] = None,
     owner: Annotated[str | None, typer.Option(help="Of this owner.")] = None,
     limit: Limit = 100,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
+    view: View,
 ) -> None:
     """List jobs."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         jobs = duly.jobs(
             state=state, name=name, source=source, queue=queue, owner=owner, page=page_for(limit)
         )
         rows = up_to(limit, jobs)
-        if as_json:
+        if view.as_json:
             print_json(rows)
             return
-        now, zone = SystemClock().now(), display_zone(utc=utc)
+        now, zone = SystemClock().now(), display_zone(utc=view.utc)
         print_table(job_view.COLUMNS, [job_view.row(job, now, zone) for job in rows])
 
 
 @app.command("show")
-def show(
-    job: JobName,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
-) -> None:
+@flat
+def show(job: JobName, view: View) -> None:
     """Show everything about a job."""
-    with connected(server, data, as_json=as_json) as duly:
-        _show_job(find_job(duly, job), as_json=as_json, utc=utc)
+    with connected(view) as duly:
+        _show_job(find_job(duly, job), view)
 
 
 @app.command("edit")
-def edit(  # noqa: PLR0913, PLR0917 - each option is a parameter
-    job: JobName,
-    argv: Argv = None,
-    name: Name = None,
-    schedule: NewSchedule = None,
-    tz: Annotated[str | None, typer.Option(help="Time zone.", show_default=False)] = None,
-    shell: Shell = None,
-    command: Command = None,
-    gap: GapOption = None,
-    repeat: RepeatOption = None,
-    cwd: Cwd = None,
-    env: Env = None,
-    stdin_text: StdinText = None,
-    user: User = None,
-    input: Input = None,  # noqa: A002
-    jitter: Jitter = None,
-    overlap: Overlap = None,
-    missed: Missed = None,
-    retry: Retry = None,
-    timeout: Timeout = None,
-    queue: Queue = None,
-    priority: Priority = None,
-    owner: Owner = None,
-    alert: Alert = None,
-    description: Description = None,
-    starts: Starts = None,
-    ends: Ends = None,
-    clear: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Take away (repeatable): {', '.join(CLEARABLE)}.", metavar="FIELD"),
-    ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
-) -> None:
+@flat
+def edit(job: JobName, changes: Changes, view: View) -> None:
     """Change what is named and nothing else."""
-    options = JobOptions(
-        name=name,
-        schedule=schedule,
-        tz=tz,
-        gap=gap,
-        repeat=repeat,
-        shell=shell,
-        command=command,
-        argv=argv or (),
-        cwd=cwd,
-        env=env or (),
-        stdin_text=stdin_text,
-        user=user,
-        input=input,
-        jitter=jitter,
-        overlap=overlap,
-        missed=missed,
-        retry=retry,
-        timeout=timeout,
-        queue=queue,
-        priority=priority,
-        owner=owner,
-        alert=alert,
-        description=description,
-        starts=starts,
-        ends=ends,
-        clear=clear or (),
-    )
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         known = find_job(duly, job)
-        changed = duly.edit_job(known["id"], edit_body(options, known))
-        _show_job(changed, as_json=as_json, utc=utc, brief=True)
+        _show_job(duly.edit_job(known["id"], edit_body(changes, known)), view, brief=True)
 
 
 @app.command("pause")
-def pause(
-    job: JobName,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
-) -> None:
+@flat
+def pause(job: JobName, view: View) -> None:
     """Let nothing of the job start until it is resumed."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         paused = duly.pause_job(find_id(duly, job))
-        _show_job(paused, as_json=as_json, utc=utc, brief=True)
+        _show_job(paused, view, brief=True)
 
 
 @app.command("resume")
-def resume(
-    job: JobName,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
-) -> None:
+@flat
+def resume(job: JobName, view: View) -> None:
     """Take a paused job up again, from its next time on."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         resumed = duly.resume_job(find_id(duly, job))
-        _show_job(resumed, as_json=as_json, utc=utc, brief=True)
+        _show_job(resumed, view, brief=True)
 
 
 @app.command("rm")
-def remove(
-    job: JobName,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@flat
+def remove(job: JobName, asked: Asked) -> None:
     """Delete a job. Its runs stay in the history."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(asked) as duly:
         job_id = find_id(duly, job)
         duly.delete_job(job_id)
-        if as_json:
+        if asked.as_json:
             print_json({"id": job_id, "state": "deleted"})
         else:
             print_facts([("deleted", job_id)])
 
 
 @app.command("run")
+@flat
 def run(
+    *,
     job: JobName,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
     ] = False,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
+    view: View,
 ) -> None:
     """Start a run now, outside the schedule."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         started = duly.run_job(find_id(duly, job))
         if wait:
             started = _ended(duly, started)
-        if as_json:
+        if view.as_json:
             print_json(started)
         else:
-            print_facts(run_facts(started, SystemClock().now(), display_zone(utc=utc)))
+            print_facts(run_facts(started, SystemClock().now(), display_zone(utc=view.utc)))
     if wait and started["status"] != "succeeded":
         raise typer.Exit(Exit.FAILED)
 
@@ -353,12 +167,12 @@ def up_to(limit: int, rows: Iterable[Any]) -> list[Any]:
     return found[:limit]
 
 
-def _show_job(job: Job, *, as_json: bool, utc: bool, brief: bool = False) -> None:
-    if as_json:
+def _show_job(job: Job, view: View, *, brief: bool = False) -> None:
+    if view.as_json:
         print_json(job)
         return
-    view = job_view.brief if brief else job_view.facts
-    print_facts(view(job, SystemClock().now(), display_zone(utc=utc)))
+    shown = job_view.brief if brief else job_view.facts
+    print_facts(shown(job, SystemClock().now(), display_zone(utc=view.utc)))
 
 
 def _ended(duly: Client, run: Run) -> Run:

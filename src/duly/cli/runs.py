@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from duly.cli import run_view
-from duly.cli.connection import Data, Json, Server, connected
-from duly.cli.jobs import Limit, Utc, find_id, page_for, up_to
+from duly.cli.connection import Asked, View, connected
+from duly.cli.jobs import Limit, find_id, page_for, up_to
+from duly.cli.options import flat
 from duly.cli.printable import output_safe
 from duly.cli.tables import print_facts, print_json, print_table
 from duly.cli.times import display_zone, read_moment, stamp
@@ -38,8 +40,19 @@ _LONGEST = timedelta(days=10_000)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedForText(Asked):
+    """What is printed is no JSON; errors can be."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print errors as JSON; the output itself stays as it is.")
+    ] = False
+
+
 @app.command("list")
-def list_runs(  # noqa: PLR0917 - each option is a parameter
+@flat
+def list_runs(
+    *,
     job: Annotated[
         str | None, typer.Argument(metavar="JOB", help="Only of this job, by id or name.")
     ] = None,
@@ -53,59 +66,52 @@ def list_runs(  # noqa: PLR0917 - each option is a parameter
     ] = None,
     until: Annotated[str | None, typer.Option(help="For this instant or earlier.")] = None,
     limit: Limit = 50,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
+    view: View,
 ) -> None:
     """List runs, the newest first."""
-    with connected(server, data, as_json=as_json) as duly:
-        now, zone = SystemClock().now(), display_zone(utc=utc)
+    with connected(view) as duly:
+        now, zone = SystemClock().now(), display_zone(utc=view.utc)
         runs = duly.runs(
             None if job is None else find_id(duly, job),
             page=page_for(limit),
             status=status,
-            since=_bound(since, now, utc=utc, option="--since"),
-            until=_bound(until, now, utc=utc, option="--until"),
+            since=_bound(since, now, utc=view.utc, option="--since"),
+            until=_bound(until, now, utc=view.utc, option="--until"),
         )
         rows = up_to(limit, runs)
-        if as_json:
+        if view.as_json:
             print_json(rows)
         else:
             print_table(run_view.COLUMNS, [run_view.row(run, now, zone) for run in rows])
 
 
 @app.command("show")
+@flat
 def show(
     run: RunOrJob,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
+    view: View,
 ) -> None:
     """Show everything about a run, its tries included."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         found = duly.run(_run_id(duly, run))
-        if as_json:
+        if view.as_json:
             print_json(found)
         else:
-            print_facts(run_view.facts(found, SystemClock().now(), display_zone(utc=utc)))
+            print_facts(run_view.facts(found, SystemClock().now(), display_zone(utc=view.utc)))
 
 
 @app.command("output")
+@flat
 def output(
+    *,
     run: RunOrJob,
     attempt: Annotated[
         int | None, typer.Option(min=1, help="Of this try.", show_default="the last")
     ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print errors as JSON; the output itself stays as it is.")
-    ] = False,
+    asked: AskedForText,
 ) -> None:
     """Print what a run wrote, byte for byte; on a terminal without control characters."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(asked) as duly:
         content = duly.output(_run_id(duly, run), attempt=attempt)
     if not content:
         sys.stderr.write("duly: the run wrote nothing, or has not ended yet\n")
@@ -117,20 +123,18 @@ def output(
 
 
 @app.command("cancel")
+@flat
 def cancel(
     run: RunName,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
-    utc: Utc = False,
+    view: View,
 ) -> None:
     """Cancel a run that has not started."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(view) as duly:
         canceled = duly.cancel_run(run)
-        if as_json:
+        if view.as_json:
             print_json(canceled)
         else:
-            print_facts(run_view.facts(canceled, SystemClock().now(), display_zone(utc=utc)))
+            print_facts(run_view.facts(canceled, SystemClock().now(), display_zone(utc=view.utc)))
 
 
 def _run_id(duly: Client, run_or_job: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from duly.cli.exits import InvalidInput, told
+from duly.cli.options import flat
 from duly.cli.times import local, offset, read_moment, stamp
 from duly.clock import SystemClock
 
@@ -27,80 +29,75 @@ Text = Annotated[
     list[str],
     typer.Argument(metavar="TEXT", help="The schedule, in quotes: 'daily 02:00', '30 2 * * *'."),
 ]
-Zone = Annotated[str, typer.Option("--tz", help="Time zone, for example Europe/Amsterdam.")]
-After = Annotated[
-    str | None,
-    typer.Option(
-        help="Look after this instant; without an offset it is wall time in --tz.",
-        metavar="ISO",
-        show_default="now",
-    ),
-]
-Count = Annotated[int, typer.Option(min=1, help="So many times.")]
-GapOption = Annotated[
-    str, typer.Option("--gap", help="A wall time that daylight saving leaves out: after or skip.")
-]
-RepeatOption = Annotated[
-    str, typer.Option("--repeat", help="A wall time that comes twice: first, second or both.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What both commands ask about a schedule."""
+
+    tz: Annotated[str, typer.Option(help="Time zone, for example Europe/Amsterdam.")] = "UTC"
+    after: Annotated[
+        str | None,
+        typer.Option(
+            help="Look after this instant; without an offset it is wall time in --tz.",
+            metavar="ISO",
+            show_default="now",
+        ),
+    ] = None
+    count: Annotated[int, typer.Option(min=1, help="So many times.")] = 5
+    gap: Annotated[
+        str, typer.Option(help="A wall time that daylight saving leaves out: after or skip.")
+    ] = "after"
+    repeat: Annotated[
+        str, typer.Option(help="A wall time that comes twice: first, second or both.")
+    ] = "first"
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @app.command("next")
-def next_times(
-    text: Text,
-    tz: Zone = "UTC",
-    after: After = None,
-    count: Count = 5,
-    gap: GapOption = "after",
-    repeat: RepeatOption = "first",
-    as_json: Json = False,
-) -> None:
+@flat
+def next_times(text: Text, asked: Question) -> None:
     """Print the next times, one a line, in the schedule's zone (--json: in UTC)."""
-    with told(as_json=as_json):
-        schedule = _parsed(text, tz, gap, repeat)
+    with told(as_json=asked.as_json):
+        schedule = _parsed(text, asked)
         from duly.schedule import next_times as times_of
 
-        times = times_of(schedule, _start(after, schedule.tz), count)
-        if as_json:
+        times = times_of(schedule, _start(asked.after, schedule.tz), asked.count)
+        if asked.as_json:
             sys.stdout.write(json.dumps([stamp(time) for time in times]) + "\n")
             return
         sys.stdout.writelines(f"{time.astimezone(schedule.tz).isoformat()}\n" for time in times)
-        if len(times) < count:
+        if len(times) < asked.count:
             sys.stderr.write("duly: the schedule has no time after that\n")
 
 
 @app.command("explain")
-def explain(
-    text: Text,
-    tz: Zone = "UTC",
-    after: After = None,
-    count: Count = 5,
-    gap: GapOption = "after",
-    repeat: RepeatOption = "first",
-    as_json: Json = False,
-) -> None:
+@flat
+def explain(text: Text, asked: Question) -> None:
     """Say in words when a schedule runs, and what changes of the clock do to it."""
-    with told(as_json=as_json):
-        schedule = _parsed(text, tz, gap, repeat)
-        now = _start(after, schedule.tz)
+    with told(as_json=asked.as_json):
+        schedule = _parsed(text, asked)
+        now = _start(asked.after, schedule.tz)
         from duly.schedule import explain as explained
 
-        explanation = explained(schedule, now, count)
-        if as_json:
+        explanation = explained(schedule, now, asked.count)
+        if asked.as_json:
             sys.stdout.write(json.dumps(_document(schedule, explanation), indent=2) + "\n")
         else:
             sys.stdout.write("\n".join(_lines(schedule, explanation)) + "\n")
 
 
-def _parsed(words: list[str], tz: str, gap: str, repeat: str) -> Schedule:
+def _parsed(words: list[str], asked: Question) -> Schedule:
     from duly.schedule import Gap, Repeat, parse  # `duly --help` needs no calendar
 
     if len(words) > 1:
         quoted = " ".join(words).replace("'", "")
         raise InvalidInput(f"give the schedule as one argument, in quotes: '{quoted}'")
     return parse(
-        words[0], tz, gap=_choice(Gap, gap, "--gap"), repeat=_choice(Repeat, repeat, "--repeat")
+        words[0],
+        asked.tz,
+        gap=_choice(Gap, asked.gap, "--gap"),
+        repeat=_choice(Repeat, asked.repeat, "--repeat"),
     )
 
 

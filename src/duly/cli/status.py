@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duly.cli.connection import Data, Json, Server, connected
+from duly.cli.connection import Asked, connected
+from duly.cli.options import flat
 from duly.cli.tables import print_facts, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def status(server: Server = None, data: Data = None, as_json: Json = False) -> None:
+@flat
+def status(asked: Asked) -> None:
     """Show how the server, its scheduler and its workers are."""
-    with connected(server, data, as_json=as_json) as duly:
+    with connected(asked) as duly:
         document = duly.status()
-        if as_json:
+        if asked.as_json:
             print_json(document)
         else:
             print_facts([("server", duly.url), *_flat(document)])

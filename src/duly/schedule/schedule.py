@@ -49,7 +49,12 @@ class Schedule:
     tz: ZoneInfo = field(compare=False, repr=False)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first slot strictly after `instant` (aware), as aware UTC; None where none comes."""
+        """The first slot strictly after `instant`, as aware UTC; None where none comes.
+
+        Raises ValueError for an instant without an offset: it names no point in time.
+        """
+        if instant.tzinfo is None:
+            raise ValueError(f"{instant} has no offset; give an aware datetime")
         instant = instant.astimezone(UTC)
         form = self.form
         if isinstance(form, intervals.Interval):

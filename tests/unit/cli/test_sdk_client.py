@@ -7,7 +7,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from duly.sdk import ApiError, Client, ServerUnreachable
+from duly.sdk import ApiError, Client, Job, Run, ServerUnreachable
+from duly.wire.jobs import JobDocument
+from duly.wire.runs import RunDocument, RunWithTries
 
 
 def client(answer: Callable[[httpx.Request], httpx.Response], url: str = "http://duly") -> Client:
@@ -104,3 +106,11 @@ def test_a_request_goes_out_once_with_token_and_key() -> None:
     with client(answer) as duly:
         assert duly.add_job({"name": "a"}, key="k1")["id"] == "j1"
     assert seen == [("Bearer secret", "k1")]
+
+
+def test_the_client_names_the_fields_that_the_api_sends() -> None:
+    # The client stands alone, so both lists exist; they are one.
+    assert set(Job.__annotations__) == set(JobDocument.__annotations__)
+    assert set(Run.__annotations__) == set(RunWithTries.__annotations__) | set(
+        RunDocument.__annotations__
+    )

@@ -351,3 +351,8 @@ def test_the_end_of_the_calendar_is_no_crash() -> None:
     for text in ("daily 02:00", "* * * * *", "every 2 weeks", "RRULE:FREQ=YEARLY", "0 0 1 1 *"):
         for zone in ("UTC", "Pacific/Kiritimati", "America/Los_Angeles"):
             assert parse(text, zone).next_after(end) is None
+
+
+def test_an_instant_without_an_offset_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no offset"):
+        parse("daily 02:00").next_after(datetime(2026, 10, 24))  # noqa: DTZ001 - what is tested
