@@ -31,8 +31,8 @@ chaos: .venv/.dev            ## five minutes of SIGKILL at random under load
 	DULY_CHAOS_S=300 $(V)/pytest tests/integration/test_kill.py -s
 
 lock: .venv/.dev             ## pin again after a change of pyproject.toml
-	$(COMPILE) --group build -o requirements.lock pyproject.toml
-	$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra postgres --group build -o requirements.lock pyproject.toml
+	$(COMPILE) --all-extras --group dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 
 clean:
 	rm -rf .venv

@@ -1,27 +1,19 @@
-"""The engines that the conformance suite runs against. A new engine adds one factory here.
+"""The stores that the conformance suite runs against: each engine of `tests.engines` in turn.
 
-A test asks for `jobs` or `runs` and gets a fresh store of each engine in turn, with a clock that
-stands still.
+A test asks for `jobs` or `runs` and gets a fresh store, with a clock that stands still.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import Clock, ManualClock
+from duly.clock import ManualClock
 from duly.store import JobStore, RunStore
-
-JOB_STORES: dict[str, Callable[[Path, Clock], JobStore]] = {
-    "sqlite": lambda folder, clock: SqliteJobStore(folder / "jobs.db", clock),
-}
-RUN_STORES: dict[str, Callable[[Path, Clock], RunStore]] = {
-    "sqlite": lambda folder, clock: SqliteRunStore(folder / "runs.db", clock),
-}
+from tests.engines import ENGINES, Stores
 
 
 @pytest.fixture
@@ -29,19 +21,20 @@ def clock() -> ManualClock:
     return ManualClock(datetime(2026, 10, 24, 2, tzinfo=UTC))
 
 
-@pytest.fixture(params=JOB_STORES)
-async def jobs(
+@pytest.fixture(params=ENGINES)
+async def stores(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
-) -> AsyncIterator[JobStore]:
-    store = JOB_STORES[request.param](tmp_path, clock)
-    yield store
-    await store.close()
+) -> AsyncIterator[Stores]:
+    opened = await ENGINES[request.param](tmp_path, clock)
+    yield opened
+    await opened.remove()
 
 
-@pytest.fixture(params=RUN_STORES)
-async def runs(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
-) -> AsyncIterator[RunStore]:
-    store = RUN_STORES[request.param](tmp_path, clock)
-    yield store
-    await store.close()
+@pytest.fixture
+def jobs(stores: Stores) -> JobStore:
+    return stores.jobs
+
+
+@pytest.fixture
+def runs(stores: Stores) -> RunStore:
+    return stores.runs

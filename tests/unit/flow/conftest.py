@@ -1,4 +1,4 @@
-"""The plant that flow tests move by hand."""
+"""The plant that flow tests move by hand, on each engine in turn."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.flow.plant import Plant
+from duly.clock import ManualClock
+from tests.engines import ENGINES
+from tests.unit.flow.plant import START, Plant
 
 
-@pytest.fixture
-async def plant(tmp_path: Path) -> AsyncIterator[Plant]:
-    plant = await Plant(tmp_path).open()
-    yield plant
-    await plant.close()
+@pytest.fixture(params=["sqlite", "postgres16", "postgres16+18"])
+async def plant(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Plant]:
+    clock = ManualClock(START)
+    stores = await ENGINES[request.param](tmp_path, clock)
+    yield Plant(stores.jobs, stores.runs, clock, term=await stores.jobs.take_over("test"))
+    await stores.remove()

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import ManualClock
 from duly.executor import Result
 from duly.flow.claim import Assignment, KnownJobs, assign, take
@@ -30,23 +28,12 @@ def at(hour: int, minute: int, second: int = 0, *, day: int = 24) -> datetime:
 class Plant:
     """A scheduler and a worker, moved by hand."""
 
-    folder: Path
-    clock: ManualClock = field(default_factory=lambda: ManualClock(START))
-    jobs: JobStore = field(init=False)
-    runs: RunStore = field(init=False)
+    jobs: JobStore
+    runs: RunStore
+    clock: ManualClock
     term: int = 0
     known: KnownJobs = field(default_factory=KnownJobs)
     horizon: timedelta = timedelta(0)
-
-    async def open(self) -> Plant:
-        self.jobs = SqliteJobStore(self.folder / "jobs.db", self.clock)
-        self.runs = SqliteRunStore(self.folder / "runs.db", self.clock)
-        self.term = await self.jobs.take_over("test")
-        return self
-
-    async def close(self) -> None:
-        await self.jobs.close()
-        await self.runs.close()
 
     async def register(self, schedule: str, **spec: Any) -> Job:
         given = JobSpec(schedule=schedule, command=Command(name="x"), **spec)

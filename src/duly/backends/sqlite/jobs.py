@@ -10,21 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from duly.backends import named_queries
+from duly.backends.job_rows import added_job, changed_values, job_of, new_values
 from duly.backends.sqlite.database import Database
-from duly.clock import Clock, instant, micros
-from duly.encoding import (
-    decode_command,
-    decode_missed,
-    decode_retry,
-    encode_command,
-    encode_missed,
-    encode_retry,
-    from_micros,
-    to_micros,
-)
+from duly.clock import Clock, micros
 from duly.errors import KeyReused
-from duly.job import Job, JobSpec, JobState, Overlap
-from duly.schedule import Gap, Repeat
+from duly.job import Job, JobState
 from duly.store import (
     Added,
     DueJob,
@@ -66,7 +56,7 @@ class SqliteJobStore:
                 known = _recall(db, request)
                 if known is not None and known["job_id"] is not None:
                     row = _fetch(db, "job_by_id", {"id": known["job_id"]})
-                    return Added(_job(row), created=False)
+                    return Added(job_of(row), created=False)
             added = _add(db, new, at)
             if added.created and request is not None and answer is not None:
                 _store_answer(db, request, answer(added.job), added.job.id, at)
@@ -102,7 +92,7 @@ class SqliteJobStore:
     async def get_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
         def work(db: sqlite3.Connection) -> dict[int, Job]:
             rows = _rows(db, "jobs_by_ids", {"ids": json.dumps(list(job_ids))})
-            return {row["id"]: _job(row) for row in rows}
+            return {row["id"]: job_of(row) for row in rows}
 
         return await self._database.read(work)
 
@@ -114,7 +104,7 @@ class SqliteJobStore:
         row = await self._database.read(
             lambda db: _fetch(db, "job_by_name", {"team": team, "name": name})
         )
-        return None if row is None else _job(row)
+        return None if row is None else job_of(row)
 
     async def browse(
         self, team: str, which: JobFilter, *, after: int = 0, limit: int = 100
@@ -130,20 +120,11 @@ class SqliteJobStore:
             "owner": which.owner,
         }
         return await self._database.read(
-            lambda db: [_job(row) for row in _rows(db, "list_jobs", values)]
+            lambda db: [job_of(row) for row in _rows(db, "list_jobs", values)]
         )
 
     async def replace(self, job: Job, *, expected_version: int) -> Job | NameConflict | None:
-        values = _spec_values(job.spec) | {
-            "id": job.id,
-            "jitter_offset": to_micros(job.jitter_offset),
-            "next_run_at": _optional(job.next_run_at),
-            "state": job.state.value,
-            "schedule_version": job.schedule_version,
-            "updated_at": micros(job.updated_at),
-            "changed_at": micros(job.changed_at),
-            "expected_version": expected_version,
-        }
+        values = changed_values(job) | {"expected_version": expected_version}
 
         def work(db: sqlite3.Connection) -> Job | NameConflict | None:
             try:
@@ -155,7 +136,7 @@ class SqliteJobStore:
                 if other is None:
                     raise
                 return NameConflict(other["id"])
-            return None if row is None else _job(row)
+            return None if row is None else job_of(row)
 
         return await self._database.write(work)
 
@@ -228,36 +209,13 @@ def _advance(db: sqlite3.Connection, move: Move) -> int:
 
 
 def _add(db: sqlite3.Connection, new: NewJob, at: datetime) -> Added:
-    values = _spec_values(new.spec) | {
-        "team": new.team,
-        "jitter_offset": to_micros(new.jitter_offset),
-        "next_run_at": _optional(new.next_run_at),
-        "state": new.state.value,
-        "now": micros(at),
-    }
+    values = new_values(new) | {"now": micros(at)}
     added = db.execute(_SQL["add_job"], values).fetchone()
     if added is not None:
         _set_timer(db, added[0], values["next_run_at"], 1)
-        return Added(_new_job(added[0], new, at), created=True)
+        return Added(added_job(added[0], new, at), created=True)
     row = _fetch(db, "job_by_name", {"team": new.team, "name": new.spec.name})
-    return Added(_job(row), created=False)
-
-
-def _new_job(job_id: int, new: NewJob, at: datetime) -> Job:
-    """The job as it was just stored, without reading it back."""
-    return Job(
-        id=job_id,
-        team=new.team,
-        spec=new.spec,
-        state=new.state,
-        jitter_offset=new.jitter_offset,
-        next_run_at=new.next_run_at,
-        schedule_version=1,
-        version=1,
-        created_at=at,
-        updated_at=at,
-        changed_at=at,
-    )
+    return Added(job_of(row), created=False)
 
 
 def _set_timer(
@@ -302,74 +260,3 @@ def _store_answer(
         "now": micros(at),
     }
     db.execute(_SQL["store_answer"], values)
-
-
-def _spec_values(spec: JobSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "schedule": spec.schedule,
-        "timezone": spec.timezone,
-        "gap": spec.gap.value,
-        "repeat": spec.repeat.value,
-        "starts_at": _optional(spec.starts_at),
-        "ends_at": _optional(spec.ends_at),
-        "command": encode_command(spec.command),
-        "input": spec.input,
-        "jitter": to_micros(spec.jitter),
-        "overlap": spec.overlap.value,
-        "missed": encode_missed(spec.missed),
-        "retry": encode_retry(spec.retry),
-        "timeout": to_micros(spec.timeout),
-        "queue": spec.queue,
-        "priority": spec.priority,
-        "owner": spec.owner,
-        "alert": spec.alert,
-        "source": spec.source,
-    }
-
-
-def _job(row: Any) -> Job:
-    spec = JobSpec(
-        schedule=row["schedule"],
-        command=decode_command(row["command"]),
-        timezone=row["timezone"],
-        name=row["name"],
-        description=row["description"],
-        gap=Gap(row["gap"]),
-        repeat=Repeat(row["repeat"]),
-        starts_at=_moment(row["starts_at"]),
-        ends_at=_moment(row["ends_at"]),
-        input=row["input"],
-        jitter=from_micros(row["jitter"]),
-        overlap=Overlap(row["overlap"]),
-        missed=decode_missed(row["missed"]),
-        retry=decode_retry(row["retry"]),
-        timeout=from_micros(row["timeout"]),
-        queue=row["queue"],
-        priority=row["priority"],
-        owner=row["owner"],
-        alert=row["alert"],
-        source=row["source"],
-    )
-    return Job(
-        id=row["id"],
-        team=row["team"],
-        spec=spec,
-        state=JobState(row["state"]),
-        jitter_offset=from_micros(row["jitter_offset"]),
-        next_run_at=_moment(row["next_run_at"]),
-        schedule_version=row["schedule_version"],
-        version=row["version"],
-        created_at=instant(row["created_at"]),
-        updated_at=instant(row["updated_at"]),
-        changed_at=instant(row["changed_at"]),
-    )
-
-
-def _optional(moment: datetime | None) -> int | None:
-    return None if moment is None else micros(moment)
-
-
-def _moment(value: int | None) -> datetime | None:
-    return None if value is None else instant(value)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from duly.backends import named_queries
+from duly.backends.job_rows import optional_instant
+from duly.backends.run_rows import lost_run_of, run_of, try_of
 from duly.backends.sqlite.database import Database
 from duly.clock import Clock, instant, micros
 from duly.run import (
@@ -125,7 +127,7 @@ class SqliteRunStore:
 
     async def get(self, key: RunKey) -> Run | None:
         rows = await self._database.read(lambda db: _rows(db, "run", _key(key)))
-        return _run(rows[0]) if rows else None
+        return run_of(rows[0]) if rows else None
 
     async def history(
         self, which: RunFilter, *, before: RunKey | None = None, limit: int = 100
@@ -145,23 +147,11 @@ class SqliteRunStore:
         elif which.status is Status.DEAD:
             query = "list_dead_runs"
         rows = await self._database.read(lambda db: _rows(db, query, values))
-        return [_run(row) for row in rows]
+        return [run_of(row) for row in rows]
 
     async def tries(self, key: RunKey) -> list[Try]:
         rows = await self._database.read(lambda db: _rows(db, "tries_of_run", _key(key)))
-        return [
-            Try(
-                attempt=row["attempt"],
-                outcome=Outcome(row["outcome"]),
-                worker=row["worker"],
-                started_at=_moment(row["started_at"]),
-                finished_at=instant(row["finished_at"]),
-                exit_code=row["exit_code"],
-                signal=row["signal"],
-                reason=row["reason"],
-            )
-            for row in rows
-        ]
+        return [try_of(row) for row in rows]
 
     async def output(self, key: RunKey, *, attempt: int | None = None) -> Output | None:
         values = _key(key) | {"attempt": attempt}
@@ -204,22 +194,7 @@ class SqliteRunStore:
         alive_since = self._at(now) - micros(instant(0) + silent_for)
         values = {"alive_since": alive_since, "limit": limit}
         rows = await self._database.read(lambda db: _rows(db, "lost_runs", values))
-        return [
-            LostRun(
-                ClaimedRun(
-                    row["job_id"],
-                    instant(row["scheduled_for"]),
-                    instant(row["due_at"]),
-                    row["attempts"],
-                    row["token"],
-                    row["schedule_version"],
-                    bool(row["manual"]),
-                ),
-                row["worker"],
-                _moment(row["started_at"]),
-            )
-            for row in rows
-        ]
+        return [lost_run_of(row) for row in rows]
 
     async def backlog(self, *, now: datetime | None = None) -> Backlog:
         at = self._at(now)
@@ -227,7 +202,7 @@ class SqliteRunStore:
         def work(db: sqlite3.Connection) -> Backlog:
             counts = {Status(s): n for s, n in db.execute(_SQL["count_runs"])}
             claimable, oldest = db.execute(_SQL["backlog"], {"now": at}).fetchone()
-            return Backlog(counts, claimable, _moment(oldest))
+            return Backlog(counts, claimable, optional_instant(oldest))
 
         return await self._database.read(work)
 
@@ -366,31 +341,3 @@ def _rows(db: sqlite3.Connection, query: str, values: dict[str, Any]) -> list[sq
 
 def _key(key: RunKey) -> dict[str, Any]:
     return {"job_id": key.job_id, "scheduled_for": micros(key.scheduled_for)}
-
-
-def _run(row: Any) -> Run:
-    return Run(
-        key=RunKey(row["job_id"], instant(row["scheduled_for"])),
-        status=Status(row["status"]),
-        due_at=instant(row["due_at"]),
-        queue=row["queue"],
-        priority=row["priority"],
-        manual=bool(row["manual"]),
-        schedule_version=row["schedule_version"],
-        attempts=row["attempts"],
-        interruptions=row["interruptions"],
-        worker=row["worker"],
-        token=row["token"],
-        queued_at=instant(row["queued_at"]),
-        started_at=_moment(row["started_at"]),
-        finished_at=_moment(row["finished_at"]),
-        exit_code=row["exit_code"],
-        signal=row["signal"],
-        reason=row["reason"],
-        slots=row["slots"],
-        last_slot=_moment(row["last_slot"]),
-    )
-
-
-def _moment(value: int | None) -> datetime | None:
-    return None if value is None else instant(value)

@@ -1,0 +1,400 @@
+"""The runs database on PostgreSQL. See `duly.store.RunStore` for what each verb promises."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, TypeVar
+
+import asyncpg
+
+from duly.backends.job_rows import optional_instant, optional_micros
+from duly.backends.postgres.database import Database, Session, load_queries
+from duly.backends.postgres.days import day_of, make_days
+from duly.backends.postgres.floor import Floor
+from duly.backends.run_rows import lost_run_of, run_of, try_of
+from duly.clock import Clock, instant, micros
+from duly.encoding import to_micros
+from duly.errors import StoreUnavailable
+from duly.run import ClaimedRun, Output, PlannedRun, PlannedSlot, Run, RunKey, Status, Try
+from duly.store import Backlog, Claim, LostRun, RunFilter, Settlement, WorkerInfo
+
+T = TypeVar("T")
+
+_SQL = load_queries("runs.sql")
+_FOREVER = (1 << 63) - 1
+# How often a claim is repeated that another one was in the way of.
+_CLAIMS = 5
+_OPEN = (Status.QUEUED, Status.RUNNING)
+
+
+class PostgresRunStore:
+    """`RunStore` in one database, by its clock.
+
+    Args:
+        clock: only tests bring one, in place of the database's.
+        local: this machine's, for the time between looks at the front of the queue.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock | None = None, *, local: Clock | None = None
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._floor = Floor(local)
+
+    async def now(self) -> datetime:
+        if self._clock is not None:
+            return self._clock.now()
+        (row,) = await self._database.fetch(_SQL["now"])
+        return instant(row[0])
+
+    async def save(self, rows: Sequence[PlannedRun], *, now: datetime | None = None) -> int:
+        if not rows:
+            return 0
+        at = self._at(now)
+
+        async def work() -> int:
+            async with self._database.transaction() as session:
+                return await _save(session, rows, at)
+
+        return await self._filing({row.slot_us for row in rows}, work)
+
+    async def save_slots(self, slots: Sequence[PlannedSlot], *, now: datetime | None = None) -> int:
+        at = self._at(now)
+        async with self._database.transaction() as session:
+            if len(slots) == 1:
+                return await _save_slot(session, slots[0], at)
+            return await _save(session, list(chain.from_iterable(map(_rows_of, slots))), at)
+
+    async def claim(
+        self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None
+    ) -> Claim:
+        at = self._at(now)
+        claimed: list[ClaimedRun] = []
+        skipped: list[RunKey] = []
+        floor = self._floor.begin()
+        if limit > 0:
+            rows = await self._claim(worker, queues, limit=limit, floor=floor, now=at)
+            for row in rows:
+                if row["attempts"] == 0:
+                    skipped.append(RunKey(row[0], instant(row[1])))
+                else:
+                    claimed.append(ClaimedRun(row[0], instant(row[1]), instant(row[2]), *row[3:7]))
+            if len(rows) == limit:
+                # More may be due. Nobody needs to know when: the next claim comes at once.
+                return Claim(claimed, skipped, claimed[0].due_at if claimed else None)
+        row = await self._database.row(_SQL["next_due"], queues=list(queues), floor=floor, now=at)
+        assert row is not None
+        self._floor.found(row["due_at"], now=row["now"])
+        return Claim(claimed, skipped, optional_instant(row["due_at"]))
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
+        held = set[int]()
+        # Of one run, the ends come one after the other: a statement sees each row once.
+        for part in _without_repeats(settlements):
+            values = _settle_values([settlement for _, settlement in part])
+
+            async def work(values: dict[str, Any] = values) -> list[Any]:
+                return await self._database.fetch(_SQL["settle"], **values)
+
+            days = {micros(end.key.scheduled_for) for _, end in part}
+            places = await self._filing(days, work)
+            held |= {part[row[0] - 1][0] for row in places}
+        return [place in held for place in range(len(settlements))]
+
+    async def void(
+        self, job_id: int, *, after: datetime | None, version: int, reason: str
+    ) -> list[RunKey]:
+        at = await self.now()
+
+        async def work() -> list[Any]:
+            return await self._database.fetch(
+                _SQL["void_runs"],
+                job_id=job_id,
+                after=optional_micros(after),
+                version=version,
+                reason=reason,
+                now=micros(at),
+            )
+
+        rows = await self._filing(None, work, of_job=job_id)
+        return [RunKey(job_id, instant(row[0])) for row in rows]
+
+    async def cancel(self, key: RunKey, *, reason: str, now: datetime | None = None) -> bool:
+        at = micros(now or await self.now())
+
+        async def work() -> list[Any]:
+            return await self._database.fetch(
+                _SQL["cancel_run"], reason=reason, now=at, **_key(key)
+            )
+
+        return bool(await self._filing({micros(key.scheduled_for)}, work))
+
+    async def get(self, key: RunKey) -> Run | None:
+        row = await self._database.row(_SQL["run"], **_key(key))
+        return None if row is None else run_of(row)
+
+    async def history(
+        self, which: RunFilter, *, before: RunKey | None = None, limit: int = 100
+    ) -> list[Run]:
+        values = {
+            "job_id": which.job_id,
+            "status": which.status,
+            "since": -_FOREVER if which.since is None else micros(which.since),
+            "until": _FOREVER if which.until is None else micros(which.until),
+            "before_slot": _FOREVER if before is None else micros(before.scheduled_for),
+            "before_job": _FOREVER if before is None else before.job_id,
+            "limit": limit,
+        }
+        rows: list[Any] = []
+        if which.status is None or which.status in _OPEN:
+            rows += await self._database.fetch(_SQL["list_open_runs"], **values)
+        if which.status not in _OPEN:
+            rows += await self._database.fetch(_SQL[_list_query(which)], **values)
+        # A run that ends between the two reads is in both: what is over comes last, and counts.
+        found = {(row["scheduled_for"], row["job_id"]): row for row in rows}
+        return [run_of(found[key]) for key in sorted(found, reverse=True)[:limit]]
+
+    async def tries(self, key: RunKey) -> list[Try]:
+        return [
+            try_of(row) for row in await self._database.fetch(_SQL["tries_of_run"], **_key(key))
+        ]
+
+    async def output(self, key: RunKey, *, attempt: int | None = None) -> Output | None:
+        row = await self._database.row(_SQL["output_of_run"], attempt=attempt, **_key(key))
+        return None if row is None else Output(*row)
+
+    async def beat(self, worker: WorkerInfo, *, now: datetime | None = None) -> None:
+        await self._database.execute(
+            _SQL["beat"],
+            id=worker.id,
+            host=worker.host,
+            pid=worker.pid,
+            queues=list(worker.queues),
+            concurrency=worker.concurrency,
+            started_at=micros(worker.started_at),
+            now=self._at(now),
+        )
+
+    async def end_worker(self, worker: str) -> None:
+        await self._database.execute(_SQL["end_worker"], id=worker)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return [
+            WorkerInfo(
+                row[0], row[1], row[2], tuple(row[3]), row[4], instant(row[5]), instant(row[6])
+            )
+            for row in await self._database.fetch(_SQL["workers"])
+        ]
+
+    async def lost(
+        self, *, silent_for: timedelta, limit: int, now: datetime | None = None
+    ) -> list[LostRun]:
+        rows = await self._database.fetch(
+            _SQL["lost_runs"], silent_for=to_micros(silent_for), limit=limit, now=self._at(now)
+        )
+        return [lost_run_of(row) for row in rows]
+
+    async def backlog(self, *, now: datetime | None = None) -> Backlog:
+        row = await self._database.row(_SQL["backlog"], now=self._at(now))
+        assert row is not None
+        counts = {status: row[status.value] for status in (*_OPEN, Status.DEAD)}
+        return Backlog(counts, row["claimable"], optional_instant(row["oldest"]))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _claim(
+        self, worker: str, queues: Sequence[str], *, limit: int, floor: int, now: int | None
+    ) -> list[Any]:
+        """A claim. Where another one opens a run of the same job meanwhile, it starts over."""
+        values = {
+            "worker": worker,
+            "queues": list(queues),
+            "limit": limit,
+            "floor": floor,
+            "now": now,
+        }
+
+        async def work() -> list[Any]:
+            for _ in range(_CLAIMS):
+                try:
+                    return await self._database.fetch(_SQL["claim"], **values)
+                except asyncpg.UniqueViolationError:
+                    continue
+            raise StoreUnavailable("other claims were in the way; the next one will find its turn")
+
+        return await self._filing(None, work)
+
+    async def _filing(
+        self,
+        slots_us: Iterable[int] | None,
+        work: Callable[[], Awaitable[T]],
+        *,
+        of_job: int | None = None,
+    ) -> T:
+        """Do what files rows into history; where a day has no partition yet, make it first."""
+        try:
+            return await work()
+        except asyncpg.CheckViolationError as error:
+            if error.constraint_name is not None:
+                raise
+        await make_days(self._database, await self._days(slots_us, of_job))
+        return await work()
+
+    async def _days(self, slots_us: Iterable[int] | None, of_job: int | None) -> set[int]:
+        if slots_us is None:
+            rows = await self._database.fetch(_SQL["open_days"], job_id=of_job)
+            return {row[0] for row in rows}
+        return {day_of(slot) for slot in slots_us}
+
+    def _at(self, now: datetime | None) -> int | None:
+        if now is not None:
+            return micros(now)
+        return None if self._clock is None else micros(self._clock.now())
+
+
+async def _save(session: Session, rows: Sequence[PlannedRun], at: int | None) -> int:
+    values = {
+        "job_ids": [row.job_id for row in rows],
+        "slots": [row.slot_us for row in rows],
+        "due_ats": [row.due_us for row in rows],
+        "queues": [row.queue for row in rows],
+        "priorities": [row.priority for row in rows],
+        "exclusives": [row.exclusive for row in rows],
+        "versions": [row.schedule_version for row in rows],
+        "manuals": [row.manual for row in rows],
+    }
+    saved = await session.execute(_SQL["save_runs"], now=at, **values)
+    over = await session.fetch(_SQL["over"], **values)
+    saved += await _after_save(session, rows, saved, over, values)
+    filed = [row for row in rows if row.status != Status.QUEUED]
+    if filed:
+        await session.execute(
+            _SQL["file_planned"],
+            job_ids=[row.job_id for row in filed],
+            slots=[row.slot_us for row in filed],
+            statuses=[row.status for row in filed],
+            reasons=[row.reason for row in filed],
+            counts=[row.slots for row in filed],
+            last_slots=[row.last_slot_us for row in filed],
+        )
+    return saved
+
+
+async def _save_slot(session: Session, slot: PlannedSlot, at: int | None) -> int:
+    """`_save` for what a rush consists of, in half of its time."""
+    dues = [slot.slot_us + offset_us for offset_us in slot.offsets_us]
+    saved = await session.execute(
+        _SQL["save_slot"],
+        slot=slot.slot_us,
+        queue=slot.queue,
+        priority=slot.priority,
+        exclusive=slot.exclusive,
+        version=slot.schedule_version,
+        job_ids=slot.job_ids,
+        due_ats=dues,
+        now=at,
+    )
+    over = await session.fetch(_SQL["over_of_slot"], slot=slot.slot_us, job_ids=slot.job_ids)
+    if saved == len(dues) and not over:
+        return saved
+    rows = list(_rows_of(slot))
+    values = {
+        "job_ids": slot.job_ids,
+        "slots": [slot.slot_us] * len(dues),
+        "due_ats": dues,
+        "queues": [slot.queue] * len(dues),
+        "priorities": [slot.priority] * len(dues),
+        "exclusives": [slot.exclusive] * len(dues),
+        "versions": [slot.schedule_version] * len(dues),
+        "manuals": [False] * len(dues),
+    }
+    return saved + await _after_save(session, rows, saved, over, values)
+
+
+async def _after_save(
+    session: Session,
+    rows: Sequence[PlannedRun],
+    saved: int,
+    over: Sequence[Any],
+    values: dict[str, Any],
+) -> int:
+    """Deal with keys that were there already; how many rows more, or fewer, are new by that."""
+    change = 0
+    if over:
+        planned = {(row.job_id, row.slot_us): row for row in rows}
+        revived: list[tuple[int, int]] = []
+        kept: list[tuple[int, int]] = []
+        for row in over:
+            new = planned[row[0], row[1]]
+            again = row["voided"] and row["schedule_version"] < new.schedule_version
+            (revived if again and row["manual"] == new.manual else kept).append((row[0], row[1]))
+        if revived:
+            await session.execute(_SQL["revive_runs"], **_pairs(revived))
+        if kept:
+            change -= await session.execute(_SQL["withdraw_runs"], **_pairs(kept))
+    if saved < len(rows):
+        taken_up = await session.fetch(_SQL["take_up_runs"], **values)
+        change += len(taken_up)
+    return change
+
+
+def _rows_of(slot: PlannedSlot) -> Iterable[PlannedRun]:
+    return (
+        PlannedRun(job_id, slot.slot_us, slot.slot_us + offset_us, *slot[1:5])
+        for job_id, offset_us in zip(slot.job_ids, slot.offsets_us, strict=True)
+    )
+
+
+def _pairs(keys: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    return {"job_ids": [key[0] for key in keys], "slots": [key[1] for key in keys]}
+
+
+def _without_repeats(
+    settlements: Sequence[Settlement],
+) -> list[list[tuple[int, Settlement]]]:
+    """The settlements with their places, cut so that no part has a run twice."""
+    parts: list[list[tuple[int, Settlement]]] = [[]]
+    seen: set[RunKey] = set()
+    for place, end in enumerate(settlements):
+        if end.key in seen:
+            parts.append([])
+            seen = set()
+        seen.add(end.key)
+        parts[-1].append((place, end))
+    return parts if settlements else []
+
+
+def _settle_values(ends: Sequence[Settlement]) -> dict[str, Any]:
+    outputs = [end.output if end.output and end.output.head else None for end in ends]
+    return {
+        "job_ids": [end.key.job_id for end in ends],
+        "slots": [micros(end.key.scheduled_for) for end in ends],
+        "tokens": [end.token for end in ends],
+        "attempts": [end.attempt for end in ends],
+        "outcomes": [end.outcome for end in ends],
+        "statuses": [end.status for end in ends],
+        "finished_ats": [micros(end.finished_at) for end in ends],
+        "started_ats": [optional_micros(end.started_at) for end in ends],
+        "due_ats": [optional_micros(end.due_at) for end in ends],
+        "given_back": [0 if end.counts else 1 for end in ends],
+        "exit_codes": [end.exit_code for end in ends],
+        "signals": [end.signal for end in ends],
+        "reasons": [end.reason for end in ends],
+        "heads": [None if output is None else output.head for output in outputs],
+        "tails": [None if output is None else output.tail for output in outputs],
+        "dropped": [None if output is None else output.dropped for output in outputs],
+    }
+
+
+def _list_query(which: RunFilter) -> str:
+    if which.job_id is not None:
+        return "list_runs_of_job"
+    return "list_dead_runs" if which.status is Status.DEAD else "list_runs"
+
+
+def _key(key: RunKey) -> dict[str, Any]:
+    return {"job_id": key.job_id, "scheduled_for": micros(key.scheduled_for)}
