@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.harness import Figure, folder, show, stopwatch
 from duly.backends.process import ProcessExecutor
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import SystemClock, micros
+from duly.clock import AnchoredClock, Clock, SystemClock, micros
 from duly.executor import Executor, NamedCommands, Order, Result
 from duly.job import Command, JobSpec
 from duly.run import Outcome, PlannedRun, Status
@@ -31,7 +31,7 @@ BARE = 1_000
 class NoOp:
     """An executor whose commands do nothing, to measure everything around them."""
 
-    def __init__(self, clock: SystemClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def start(self, _order: Order, on_end: Callable[[Result], None]) -> None:
@@ -95,7 +95,7 @@ def _worker(
     executor: Executor,
     telemetry: Telemetry,
 ) -> Worker:
-    clock = SystemClock()
+    clock = AnchoredClock()
     return Worker(
         jobs,
         runs,

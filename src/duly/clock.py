@@ -12,6 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# How fast two clocks may drift apart, and what is no drift but a step.
+_DRIFT = 1e-4
+_STEP_S = 0.05
 
 
 class Clock(Protocol):
@@ -31,6 +34,41 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class AnchoredClock:
+    """Another clock's time, carried on from one of its answers to the next.
+
+    Databases own time. A process that needs it between two calls goes on from the last answer with
+    the monotonic clock, so an hour that its own machine's clock is off never shows. Until the
+    first answer it is that machine's.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = 0.0  # seconds since 1970 less monotonic seconds
+        self._anchored_at: float | None = None
+
+    def anchor(self, now: datetime) -> None:
+        """Take over the time that just arrived.
+
+        It was read before it arrived, by half of a round trip or more: of several answers the one
+        that puts the clock furthest ahead is the truest, and fades as the clocks drift apart.
+        """
+        at = time.monotonic()
+        ahead = now.timestamp() - at
+        if self._anchored_at is not None:
+            faded = self._ahead - (at - self._anchored_at) * _DRIFT
+            if 0 < faded - ahead < _STEP_S:
+                ahead = faded
+        self._ahead, self._anchored_at = ahead, at
+
+    def now(self) -> datetime:
+        if self._anchored_at is None:
+            return datetime.now(UTC)
+        return EPOCH + timedelta(seconds=self._ahead + time.monotonic())
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -23,7 +23,8 @@ class Config:
     """Everything that can be set.
 
     Args:
-        data: the folder of the databases, the token and the worker's commands.
+        data: the folder of the token, the worker's commands and, on SQLite, the databases.
+        jobs_url, runs_url: addresses of PostgreSQL databases; None: SQLite.
         host, port: where the API listens; port 0 takes a free one.
         horizon_s: how far ahead runs are planned.
         batch: jobs planned in one transaction; small enough that its lock delays no claim.
@@ -32,9 +33,13 @@ class Config:
         grace_s: how long commands may go on after a stop was asked for.
         beat_s: how often the worker renews its lease.
         lease_s: how long a silent worker keeps its runs.
+        leader_lease_s: how long a silent scheduler keeps its leadership (on PostgreSQL; on one
+            machine the kernel knows at once).
     """
 
     data: Path
+    jobs_url: str | None = None
+    runs_url: str | None = None
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     horizon_s: float = 15.0
@@ -44,8 +49,11 @@ class Config:
     grace_s: float = 30.0
     beat_s: float = 30.0
     lease_s: float = 120.0
+    leader_lease_s: float = 5.0
 
     def __post_init__(self) -> None:
+        if (self.jobs_url is None) != (self.runs_url is None):
+            raise InvalidConfig("name both databases, or neither: jobs_url and runs_url")
         if not 0 <= self.port <= 65535:
             raise InvalidConfig(f"port {self.port} is not between 0 and 65535")
         if self.beat_s * 2 > self.lease_s:

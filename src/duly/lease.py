@@ -16,9 +16,12 @@ class Lease(Protocol):
     """The right to lead."""
 
     async def acquire(self) -> bool:
-        """Take the lease, or keep it; False while someone else has it. Never waits for it."""
+        """Take the lease, or keep it; False while someone else has it. Never waits for it.
+
+        Whoever leads asks before each piece of work: a lease that must be renewed is renewed here.
+        """
         ...
 
     async def release(self) -> None:
-        """Give it up; the next in line can have it at once."""
+        """Give it up; the next in line can have it at once. Raises nothing."""
         ...

@@ -217,11 +217,13 @@ class Claim:
         runs: now running in the claimer's name, in order of (priority, due_at).
         skipped: slots that fell to their overlap policy in this claim.
         next_due: when the next queued run of these queues falls due, or None.
+        now: the runs database's clock, which `next_due` is to be compared with.
     """
 
     runs: list[ClaimedRun]
     skipped: list[RunKey]
     next_due: datetime | None
+    now: datetime
 
 
 class Settlement(NamedTuple):

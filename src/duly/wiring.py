@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from duly.backends.file_lease import FileLease
 from duly.backends.process import ProcessExecutor
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import SystemClock
+from duly.clock import AnchoredClock, SystemClock
 from duly.config import Config, named_commands
 from duly.errors import InvalidConfig
 from duly.executor import NamedCommands
+from duly.lease import Lease
 from duly.services.scheduler import Scheduler
 from duly.services.worker import Worker
 from duly.store import JobStore, RunStore, WorkerInfo
@@ -26,6 +27,7 @@ from duly.telemetry import Telemetry
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+_API_CONNECTIONS = 8
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -41,14 +43,53 @@ def prepare(config: Config) -> None:
         ) from error
 
 
-async def make_databases(config: Config) -> None:
-    """Make or migrate the databases, so that roles started together find them ready.
+async def migrate(config: Config) -> list[tuple[str, int, int]]:
+    """Bring both databases to this Duly's version: for each its address, and both versions.
 
     Raises:
-        UnknownSchema, StoreUnavailable: better told once, by `duly up`, than by each role.
+        UnknownSchema: a newer Duly made the tables.
+        StoreUnavailable: no answer.
     """
-    for store in (open_jobs(config), open_runs(config)):
-        await store.close()
+    if config.jobs_url is None or config.runs_url is None:
+        # SQLite brings its files up to date whenever it opens them.
+        for store in (open_jobs(config), open_runs(config)):
+            await store.close()
+        return []
+    from duly.backends import postgres
+
+    return [
+        (f"{part} in {postgres.hide_password(url)}", *await postgres.migrate(url, part))
+        for part, url in (("jobs", config.jobs_url), ("runs", config.runs_url))
+    ]
+
+
+async def check_databases(config: Config) -> None:
+    """Whether a role can start on them.
+
+    Raises:
+        UnknownSchema: the tables are not those that this Duly knows; says what to run.
+        StoreUnavailable: no answer.
+    """
+    if config.jobs_url is None or config.runs_url is None:
+        return
+    from duly.backends import postgres
+
+    for part, url in (("jobs", config.jobs_url), ("runs", config.runs_url)):
+        database = postgres.Database(url, part, size=1)
+        try:
+            await database.check()
+        finally:
+            await database.close()
+
+
+def where_data_lies(config: Config) -> str:
+    """For people: the folder, or the databases without their passwords."""
+    if config.jobs_url is None or config.runs_url is None:
+        return str(config.data.resolve())
+    from duly.backends.postgres import hide_password
+
+    places = dict.fromkeys(map(hide_password, (config.jobs_url, config.runs_url)))
+    return " and ".join(places)
 
 
 def read_token(config: Config) -> str:
@@ -62,12 +103,36 @@ def read_token(config: Config) -> str:
     return token
 
 
-def open_jobs(config: Config) -> JobStore:
-    return SqliteJobStore(config.jobs_db, SystemClock())
+def open_jobs(config: Config, *, connections: int = 2) -> JobStore:
+    if config.jobs_url is None:
+        return SqliteJobStore(config.jobs_db, SystemClock())
+    from duly.backends import postgres
+
+    database = postgres.Database(config.jobs_url, "jobs", size=connections)
+    return postgres.PostgresJobStore(database, local=SystemClock())
 
 
-def open_runs(config: Config) -> RunStore:
-    return SqliteRunStore(config.runs_db, SystemClock())
+def open_runs(config: Config, *, connections: int = 2) -> RunStore:
+    if config.runs_url is None:
+        return SqliteRunStore(config.runs_db, SystemClock())
+    from duly.backends import postgres
+
+    database = postgres.Database(config.runs_url, "runs", size=connections)
+    return postgres.PostgresRunStore(database, local=SystemClock())
+
+
+def open_lease(config: Config, holder: str) -> Lease:
+    if config.jobs_url is None:
+        return FileLease(config.leader_file)
+    from duly.backends import postgres
+
+    return postgres.PostgresLease(
+        postgres.Database(config.jobs_url, "jobs", size=1),
+        SystemClock(),
+        name="plan",
+        holder=holder,
+        length_s=config.leader_lease_s,
+    )
 
 
 def build_api(config: Config, *, allowed_hosts: Sequence[str]) -> FastAPI:
@@ -75,21 +140,22 @@ def build_api(config: Config, *, allowed_hosts: Sequence[str]) -> FastAPI:
     from duly.api import create_app
 
     return create_app(
-        jobs=open_jobs(config),
-        runs=open_runs(config),
-        clock=SystemClock(),
+        jobs=open_jobs(config, connections=_API_CONNECTIONS),
+        runs=open_runs(config, connections=_API_CONNECTIONS),
+        clock=AnchoredClock(),
         token=read_token(config),
         allowed_hosts=[*_LOOPBACK, config.host, *allowed_hosts],
     )
 
 
 def build_scheduler(config: Config, telemetry: Telemetry) -> Scheduler:
+    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     return Scheduler(
         open_jobs(config),
         open_runs(config),
-        FileLease(config.leader_file),
+        open_lease(config, name),
         telemetry,
-        name=f"{socket.gethostname()}-{os.getpid()}",
+        name=name,
         horizon=timedelta(seconds=config.horizon_s),
         batch=config.batch,
         lease_s=config.lease_s,
@@ -99,11 +165,11 @@ def build_scheduler(config: Config, telemetry: Telemetry) -> Scheduler:
 def build_worker(
     config: Config, telemetry: Telemetry, *, worker_id: str, replaces: tuple[str, ...]
 ) -> Worker:
-    clock = SystemClock()
+    clock = AnchoredClock()
     return Worker(
         open_jobs(config),
         open_runs(config),
-        open_runs(config),
+        open_runs(config, connections=1),
         ProcessExecutor(_CommandsFile(config.worker_file), clock),
         clock,
         telemetry,

@@ -135,7 +135,7 @@ async def test_a_run_canceled_by_a_person_stays_canceled(runs: RunStore) -> None
 async def test_nothing_is_claimed_before_it_is_due(runs: RunStore, clock: ManualClock) -> None:
     due = NOW + timedelta(microseconds=1)
     await runs.save([planned(slot=due)])
-    assert await claim(runs) == Claim([], [], due)
+    assert await claim(runs) == Claim([], [], due, NOW)
     clock.move(timedelta(microseconds=1))
     assert [run.key for run in (await claim(runs)).runs] == [RunKey(1, due)]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 
@@ -14,10 +15,12 @@ from duly.api.health import router as health_routes
 from duly.api.jobs import router as job_routes
 from duly.api.runs import router as run_routes
 from duly.api.site import Moments, Site
-from duly.clock import Clock
+from duly.clock import AnchoredClock, Clock
+from duly.errors import StoreUnavailable
 from duly.store import JobStore, RunStore
 
 DEFAULT_TEAM = "default"
+_KEEP_TIME_S = 5.0
 
 
 def create_app(
@@ -32,6 +35,7 @@ def create_app(
     """The API over these stores, which it closes when its server shuts down.
 
     Args:
+        clock: an anchored one is kept at the jobs database's time while the application runs.
         token: what every request but those for health must carry.
         allowed_hosts: names and addresses that clients reach it by; any port.
         team: whose jobs it serves. Runs are not kept apart by team: the token is an operator's.
@@ -42,7 +46,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        keeping = None
+        if isinstance(clock, AnchoredClock):
+            keeping = asyncio.create_task(_keep_time(clock, jobs))
         yield
+        if keeping is not None:
+            keeping.cancel()
         await jobs.close()
         await runs.close()
 
@@ -65,3 +74,11 @@ def create_app(
         app.include_router(router)
     openapi.complete(app)
     return app
+
+
+async def _keep_time(clock: AnchoredClock, jobs: JobStore) -> None:
+    """Keep the clock at the jobs database's time, which decides first times, bounds and edits."""
+    while True:
+        with suppress(StoreUnavailable):
+            clock.anchor(await jobs.now())
+        await asyncio.sleep(_KEEP_TIME_S)

@@ -19,6 +19,24 @@ from duly.errors import DulyError
 Data = Annotated[
     Path | None, typer.Option(help="Folder of the databases and the token.", show_default=False)
 ]
+JobsUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="PostgreSQL database of the jobs, like postgresql://user@host/name; else SQLite.",
+        envvar="DULY_JOBS_URL",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+RunsUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="PostgreSQL database of the runs.",
+        envvar="DULY_RUNS_URL",
+        metavar="URL",
+        show_default="that of the jobs",
+    ),
+]
 Host = Annotated[str, typer.Option(help="Address that the API listens on.")]
 Port = Annotated[int, typer.Option(help="Port of the API; 0 takes a free one.")]
 AllowedHost = Annotated[
@@ -44,11 +62,14 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="Services")(api)
     app.command(rich_help_panel="Services")(scheduler)
     app.command(rich_help_panel="Services")(worker)
+    app.command(rich_help_panel="Services")(migrate)
 
 
 def up(
     *,
     data: Data = None,
+    jobs_url: JobsUrl = None,
+    runs_url: RunsUrl = None,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHost = None,
@@ -66,7 +87,7 @@ def up(
     from duly.services.supervisor import Role, Supervisor
 
     config = _config(
-        data=_data(data),
+        **_places(data, jobs_url, runs_url),
         host=host,
         port=port,
         horizon_s=horizon,
@@ -79,10 +100,14 @@ def up(
     )
     with _told():
         wiring.prepare(config)
-        asyncio.run(wiring.make_databases(config))
+        asyncio.run(wiring.migrate(config))
         listener = wiring.listen(config)
     url = wiring.url_of(listener)
     config.address_file.write_text(f"{url}\n", "utf-8")
+    # By the environment: everybody on the machine may read command lines, passwords included.
+    for name, place in (("DULY_JOBS_URL", config.jobs_url), ("DULY_RUNS_URL", config.runs_url)):
+        if place is not None:
+            os.environ[name] = place
 
     def role(name: str, *options: str) -> list[str]:
         common = ["--data", str(config.data), "--supervised-by", str(os.getpid())]
@@ -109,7 +134,7 @@ def up(
         Role("worker", worker_argv, runs_commands=True),
     )
     typer.echo(f"Duly listens on {url}")
-    typer.echo(f"Data lies in    {config.data.resolve()}")
+    typer.echo(f"Data lies in    {wiring.where_data_lies(config)}")
     typer.echo(f"Admin token in  {config.token_file.resolve()}", nl=True)
     sys.stdout.flush()
     supervisor = Supervisor(
@@ -125,6 +150,8 @@ def up(
 def api(
     *,
     data: Data = None,
+    jobs_url: JobsUrl = None,
+    runs_url: RunsUrl = None,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHost = None,
@@ -136,10 +163,11 @@ def api(
     from duly import wiring
     from duly.services.api_server import ApiServer
 
-    config = _config(data=_data(data), host=host, port=port)
+    config = _config(**_places(data, jobs_url, runs_url), host=host, port=port)
     telemetry = _telemetry("api", verbose=verbose)
     with _told():
         wiring.prepare(config)
+        asyncio.run(wiring.check_databases(config))
         if fd is None:
             listener = wiring.listen(config)
             config.address_file.write_text(f"{wiring.url_of(listener)}\n", "utf-8")
@@ -153,6 +181,8 @@ def api(
 def scheduler(
     *,
     data: Data = None,
+    jobs_url: JobsUrl = None,
+    runs_url: RunsUrl = None,
     horizon: Horizon = _DEFAULTS.horizon_s,
     batch: Batch = _DEFAULTS.batch,
     lease: Lease = _DEFAULTS.lease_s,
@@ -163,7 +193,7 @@ def scheduler(
     from duly import wiring
 
     config = _config(
-        data=_data(data),
+        **_places(data, jobs_url, runs_url),
         horizon_s=horizon,
         batch=batch,
         lease_s=lease,
@@ -172,6 +202,7 @@ def scheduler(
     telemetry = _telemetry("scheduler", verbose=verbose)
     with _told():
         wiring.prepare(config)
+        asyncio.run(wiring.check_databases(config))
         service = wiring.build_scheduler(config, telemetry)
     _run(service.run, supervised_by)
 
@@ -179,6 +210,8 @@ def scheduler(
 def worker(
     *,
     data: Data = None,
+    jobs_url: JobsUrl = None,
+    runs_url: RunsUrl = None,
     queue: Queue = None,
     concurrency: Concurrency = _DEFAULTS.concurrency,
     grace: Grace = _DEFAULTS.grace_s,
@@ -193,7 +226,7 @@ def worker(
     from duly import wiring
 
     config = _config(
-        data=_data(data),
+        **_places(data, jobs_url, runs_url),
         queues=_queues(queue),
         concurrency=concurrency,
         grace_s=grace,
@@ -204,11 +237,30 @@ def worker(
     identity = worker_id or wiring.new_worker_id()
     with _told():
         wiring.prepare(config)
+        asyncio.run(wiring.check_databases(config))
         service = wiring.build_worker(
             config, telemetry, worker_id=identity, replaces=tuple(replaces or ())
         )
     telemetry.say("working", id=identity, queues=",".join(config.queues))
     _run(service.run, supervised_by)
+
+
+def migrate(*, data: Data = None, jobs_url: JobsUrl = None, runs_url: RunsUrl = None) -> None:
+    """Make the tables of this version, or bring those of an older one up to it.
+
+    Of several that run at once one does it. `duly up` does the same by itself.
+    """
+    from duly import wiring
+
+    config = _config(**_places(data, jobs_url, runs_url))
+    with _told():
+        wiring.prepare(config)
+        done = asyncio.run(wiring.migrate(config))
+    for place, before, after in done:
+        change = "is up to date at" if before == after else f"went from version {before} to"
+        typer.echo(f"{place} {change} version {after}")
+    if not done:
+        typer.echo(f"SQLite in {config.data.resolve()} is up to date")
 
 
 def _run(service: Callable[[Any], Awaitable[None]], supervised_by: int | None) -> None:
@@ -255,8 +307,12 @@ def _config(**settings: Any) -> Config:
         return Config(**settings)
 
 
-def _data(data: Path | None) -> Path:
-    return data or default_data_dir(os.environ)
+def _places(data: Path | None, jobs_url: str | None, runs_url: str | None) -> dict[str, Any]:
+    return {
+        "data": data or default_data_dir(os.environ),
+        "jobs_url": jobs_url or runs_url,
+        "runs_url": runs_url or jobs_url,
+    }
 
 
 def _queues(queue: list[str] | None) -> tuple[str, ...]:

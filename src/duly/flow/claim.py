@@ -31,10 +31,11 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Runs that are now ours, and when the next run of these queues falls due."""
+    """Runs that are now ours, when the next run of these queues falls due, and the present."""
 
     runs: list[ClaimedRun]
     next_due: datetime | None
+    now: datetime
     events: tuple[Event, ...] = ()
 
 
@@ -68,7 +69,7 @@ async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int
     """Take up to `limit` due runs, by the runs database's own clock."""
     claim = await runs.claim(worker, queues, limit=limit)
     events = tuple(OverlapSkipped(key) for key in claim.skipped)
-    return Taken(claim.runs, claim.next_due, events)
+    return Taken(claim.runs, claim.next_due, claim.now, events)
 
 
 async def assign(

@@ -66,7 +66,7 @@ class Scheduler:
             await self._lease.release()
 
     async def _plan(self) -> float:
-        if self._term is None and not await self._lead():
+        if not await self._lead():
             return _TICK_S
         assert self._term is not None
         now = await self._jobs.now()
@@ -89,11 +89,14 @@ class Scheduler:
         return _until_next_tick(await self._jobs.now())
 
     async def _lead(self) -> bool:
+        """Take the lease or keep it; each leadership has a term of its own."""
         if not await self._lease.acquire():
-            if not self._standby_told:
-                self._telemetry.say("standing_by", why="another scheduler leads")
-                self._standby_told = True
+            if self._term is not None or not self._standby_told:
+                self._telemetry.say("standing_by", why="another scheduler leads", was=self._term)
+            self._term, self._standby_told = None, True
             return False
+        if self._term is not None:
+            return True
         self._term = await self._jobs.take_over(self._name)
         self._standby_told = False
         self._telemetry.say("leading", term=self._term)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from duly.clock import Clock
+from duly.clock import AnchoredClock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
 from duly.flow.claim import Assignment, KnownJobs, assign, take
@@ -30,6 +30,8 @@ from duly.telemetry import Telemetry
 
 # How soon a run that nobody planned ahead (a person's trigger) is noticed.
 _POLL_S = 0.1
+# What is due and was not claimed is in the hands of another claim; asking at once would be in vain.
+_SHORTEST_S = 0.002
 _CLAIM_BATCH = 500
 _KILL_GRACE_S = 5.0
 # Commands are killed this long before the lease ends, so that two copies never overlap.
@@ -41,6 +43,7 @@ class Worker:
 
     Args:
         info: how it reports itself.
+        clock: shared with the executor; the worker keeps it at the runs database's time.
         heartbeats: a run store of its own connection, for the lease alone.
         replaces: ids of workers known to be dead, whose runs the next sweep hands on.
     """
@@ -51,7 +54,7 @@ class Worker:
         runs: RunStore,
         heartbeats: RunStore,
         executor: Executor,
-        clock: Clock,
+        clock: AnchoredClock,
         telemetry: Telemetry,
         *,
         info: WorkerInfo,
@@ -103,12 +106,15 @@ class Worker:
         if room < 1 or self._clock.monotonic() >= self._lease_until:
             return _POLL_S
         next_due: datetime | None = None
+        more = False
         if not self._taken:
             taken = await take(
                 self._runs, worker=self._info.id, queues=self._info.queues, limit=room
             )
             self._telemetry.emit(taken.events)
+            self._clock.anchor(taken.now)
             self._taken, next_due = taken.runs, taken.next_due
+            more = len(taken.runs) + len(taken.events) == room
         assignments = []
         if self._taken:
             # If the jobs database fails now, these runs are still ours, and next time comes first.
@@ -118,12 +124,13 @@ class Worker:
         # its starts alone.
         for assignment in assignments:
             self._start(assignment)
-        return self._until(next_due)
+        return 0 if more else self._until(next_due)
 
     def _until(self, due: datetime | None) -> float:
         if due is None:
             return _POLL_S
-        return min(_POLL_S, max(0.0, (due - self._clock.now()).total_seconds()))
+        wait_s = (due - self._clock.now()).total_seconds()
+        return min(_POLL_S, max(_SHORTEST_S, wait_s))
 
     def _start(self, assignment: Assignment) -> None:
         run = assignment.run

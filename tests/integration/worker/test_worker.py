@@ -10,7 +10,7 @@ import pytest
 
 from duly.backends.process import ProcessExecutor
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import SystemClock
+from duly.clock import AnchoredClock, SystemClock
 from duly.errors import StoreUnavailable
 from duly.executor import NamedCommands
 from duly.flow.register import register
@@ -63,12 +63,13 @@ class Bench:
         self.heartbeats = SqliteRunStore(folder / "runs.db", self.clock)
         self.stop = Stop()
         now = self.clock.now()
+        clock = AnchoredClock()
         self.worker = Worker(
             self.jobs,
             self.runs,
             self.heartbeats,
-            ProcessExecutor(lambda: NamedCommands({}, ""), self.clock),
-            self.clock,
+            ProcessExecutor(lambda: NamedCommands({}, ""), clock),
+            clock,
             Telemetry(logger("test")),
             info=WorkerInfo("w", "host", 1, ("default",), 8, now, now),
             beat_s=1,

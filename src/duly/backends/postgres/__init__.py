@@ -4,9 +4,16 @@ The jobs and the runs may lie in one database or on two servers. Everything stan
 `duly`, named in full in each statement: nothing depends on the state of a session.
 """
 
-from duly.backends.postgres.database import Database, migrate
+from duly.backends.postgres.database import Database, hide_password, migrate
 from duly.backends.postgres.jobs import PostgresJobStore
 from duly.backends.postgres.lease import PostgresLease
 from duly.backends.postgres.runs import PostgresRunStore
 
-__all__ = ["Database", "PostgresJobStore", "PostgresLease", "PostgresRunStore", "migrate"]
+__all__ = [
+    "Database",
+    "PostgresJobStore",
+    "PostgresLease",
+    "PostgresRunStore",
+    "hide_password",
+    "migrate",
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from duly.backends.postgres.database import Database, load_queries
 from duly.clock import Clock
 from duly.errors import StoreUnavailable
@@ -55,9 +57,9 @@ class PostgresLease:
     async def release(self) -> None:
         held, self._renew_at, self._until = self._until, 0.0, 0.0
         if held:
-            await self._database.execute(
-                _SQL["give_up_lease"], name=self._name, holder=self._holder
-            )
-
-    async def close(self) -> None:
+            # Where the database does not answer, the lease runs out by itself.
+            with suppress(StoreUnavailable):
+                await self._database.execute(
+                    _SQL["give_up_lease"], name=self._name, holder=self._holder
+                )
         await self._database.close()

@@ -83,12 +83,13 @@ class PostgresRunStore:
                 else:
                     claimed.append(ClaimedRun(row[0], instant(row[1]), instant(row[2]), *row[3:7]))
             if len(rows) == limit:
-                # More may be due. Nobody needs to know when: the next claim comes at once.
-                return Claim(claimed, skipped, claimed[0].due_at if claimed else None)
+                # More may be due, so the next claim comes at once.
+                at_once = instant(rows[0]["now"])
+                return Claim(claimed, skipped, at_once, at_once)
         row = await self._database.row(_SQL["next_due"], queues=list(queues), floor=floor, now=at)
         assert row is not None
         self._floor.found(row["due_at"], now=row["now"])
-        return Claim(claimed, skipped, optional_instant(row["due_at"]))
+        return Claim(claimed, skipped, optional_instant(row["due_at"]), instant(row["now"]))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         held = set[int]()

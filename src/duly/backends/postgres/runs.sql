@@ -145,10 +145,10 @@ WITH present AS MATERIALIZED (
          || CASE WHEN other_runs THEN 'Z was still running' ELSE 'Z was waiting for a retry' END
     FROM dropped JOIN judged USING (job_id, scheduled_for)
 )
-SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority
-  FROM claimed
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority, now
+  FROM claimed, present
 UNION ALL
-SELECT job_id, scheduled_for, 0, 0, 0, 0, false, 99 FROM dropped
+SELECT job_id, scheduled_for, 0, 0, 0, 0, false, 99, now FROM dropped, present
 ORDER BY priority, due_at;
 
 -- name: next_due

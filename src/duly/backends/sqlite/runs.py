@@ -66,7 +66,7 @@ class SqliteRunStore:
         at = self._at(now)
         next_due = await self._database.read(lambda db: _next_due(db, queues))
         if limit < 1 or next_due is None or next_due > at:
-            return Claim([], [], None if next_due is None else instant(next_due))
+            return Claim([], [], optional_instant(next_due), instant(at))
 
         def work(db: sqlite3.Connection) -> Claim:
             due = _due_runs(db, queues, at, limit)
@@ -96,7 +96,8 @@ class SqliteRunStore:
             return Claim(
                 claimed,
                 [RunKey(job, instant(slot)) for job, slot, _ in skipped],
-                None if following is None else instant(following),
+                optional_instant(following),
+                instant(at),
             )
 
         return await self._database.write(work)
