@@ -317,6 +317,10 @@ class RunStore(Protocol):
         """
         ...
 
+    async def held(self, worker: str) -> list[ClaimedRun]:
+        """The runs that are running in the worker's name, also of a claim it never heard of."""
+        ...
+
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         """End tries; for each, whether the run was still held under that token.
 

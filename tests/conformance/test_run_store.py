@@ -387,6 +387,15 @@ async def test_runs_of_a_worker_without_a_lease_are_lost(runs: RunStore) -> None
     assert await runs.workers() == []
 
 
+async def test_a_worker_is_told_what_it_holds(runs: RunStore) -> None:
+    await runs.save([planned(1), planned(2), planned(3)])
+    mine = (await claim(runs, "w1", limit=2)).runs
+    await claim(runs, "w2", limit=1)
+    assert sorted(await runs.held("w1")) == sorted(mine)
+    await runs.settle([end(mine[0], Status.SUCCEEDED, Outcome.SUCCEEDED)])
+    assert await runs.held("w1") == mine[1:]
+
+
 async def test_the_backlog_tells_the_longest_waiting_run(
     runs: RunStore, clock: ManualClock
 ) -> None:

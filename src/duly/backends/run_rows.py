@@ -47,8 +47,8 @@ def try_of(row: Any) -> Try:
     )
 
 
-def lost_run_of(row: Any) -> LostRun:
-    claimed = ClaimedRun(
+def claimed_run_of(row: Any) -> ClaimedRun:
+    return ClaimedRun(
         row["job_id"],
         instant(row["scheduled_for"]),
         instant(row["due_at"]),
@@ -57,4 +57,7 @@ def lost_run_of(row: Any) -> LostRun:
         row["schedule_version"],
         bool(row["manual"]),
     )
-    return LostRun(claimed, row["worker"], optional_instant(row["started_at"]))
+
+
+def lost_run_of(row: Any) -> LostRun:
+    return LostRun(claimed_run_of(row), row["worker"], optional_instant(row["started_at"]))

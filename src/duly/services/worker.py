@@ -19,7 +19,7 @@ from functools import partial
 from duly.clock import AnchoredClock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, KnownJobs, assign, take
+from duly.flow.claim import Assignment, KnownJobs, Taken, assign, take
 from duly.flow.execute import execute
 from duly.flow.finish import Ended, finish
 from duly.job import Retry
@@ -33,6 +33,8 @@ _POLL_S = 0.1
 # What is due and was not claimed is in the hands of another claim; asking at once would be in vain.
 _SHORTEST_S = 0.002
 _CLAIM_BATCH = 500
+# For so long after a claim whose answer did not come, the database may still carry it out.
+_UNHEARD_S = 60.0
 _KILL_GRACE_S = 5.0
 # Commands are killed this long before the lease ends, so that two copies never overlap.
 _LEASE_MARGIN = 0.25
@@ -76,6 +78,8 @@ class Worker:
         self._replaces = replaces
         self._known = KnownJobs()
         self._taken: list[ClaimedRun] = []
+        self._mine: set[int] = set()  # the tokens of all that was taken and is not settled
+        self._unheard_until = 0.0
         self._executing: dict[int, Execution] = {}
         self._ended: list[Ended] = []
         self._unsaved = 0
@@ -108,23 +112,47 @@ class Worker:
         next_due: datetime | None = None
         more = False
         if not self._taken:
-            taken = await take(
-                self._runs, worker=self._info.id, queues=self._info.queues, limit=room
-            )
-            self._telemetry.emit(taken.events)
-            self._clock.anchor(taken.now)
-            self._taken, next_due = taken.runs, taken.next_due
+            await self._take_unheard()
+        if not self._taken:
+            taken = await self._take(room)
+            next_due = taken.next_due
             more = len(taken.runs) + len(taken.events) == room
         assignments = []
         if self._taken:
             # If the jobs database fails now, these runs are still ours, and next time comes first.
             assignments = await assign(self._jobs, self._runs, self._known, self._taken)
+            void = {run.token for run in self._taken} - {each.run.token for each in assignments}
+            self._mine -= void
             self._taken = []
         # All that is due is started before anything that has ended is looked at: a rush is late by
         # its starts alone.
         for assignment in assignments:
             self._start(assignment)
         return 0 if more else self._until(next_due)
+
+    async def _take(self, room: int) -> Taken:
+        before, self._unheard_until = self._unheard_until, self._clock.monotonic() + _UNHEARD_S
+        taken = await take(self._runs, worker=self._info.id, queues=self._info.queues, limit=room)
+        self._unheard_until = before
+        self._telemetry.emit(taken.events)
+        self._clock.anchor(taken.now)
+        self._keep(taken.runs)
+        return taken
+
+    async def _take_unheard(self) -> None:
+        """After a claim that failed: what the database gave us all the same, without our knowing.
+
+        Only this loop claims, so a run in our name that was not ours before the question is one.
+        """
+        if self._clock.monotonic() >= self._unheard_until:
+            return
+        before = frozenset(self._mine)
+        held = await self._runs.held(self._info.id)
+        self._keep([run for run in held if run.token not in before])
+
+    def _keep(self, runs: list[ClaimedRun]) -> None:
+        self._taken = runs
+        self._mine |= {run.token for run in runs}
 
     def _until(self, due: datetime | None) -> float:
         if due is None:
@@ -159,6 +187,7 @@ class Worker:
                 self._ended = batch + self._ended
                 raise
             self._unsaved -= len(batch)
+            self._mine -= {each.run.token for each in batch}
             self._free.ring()
             self._telemetry.emit(events)
         return self._beat_s

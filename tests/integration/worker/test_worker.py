@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from duly.job import Command, JobSpec, Retry
 from duly.run import Outcome, Output, Run, RunKey, Status
 from duly.services.loop import Stop
 from duly.services.worker import Worker
-from duly.store import Settlement, WorkerInfo
+from duly.store import Claim, Settlement, WorkerInfo
 from duly.telemetry import Telemetry, logger
 
 pytestmark = pytest.mark.anyio
@@ -42,9 +43,19 @@ class MomentarilyDeafJobs(SqliteJobStore):
 
 
 class MomentarilyDeafRuns(SqliteRunStore):
-    """A runs database that does not take the first results."""
+    """A runs database that does not take the first results, or whose answers do not arrive."""
 
     failures = 0
+    lost_answers = 0
+
+    async def claim(
+        self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None
+    ) -> Claim:
+        answer = await super().claim(worker, queues, limit=limit, now=now)
+        if answer.runs and self.lost_answers > 0:
+            self.lost_answers -= 1
+            raise StoreUnavailable("runs.db: the connection broke")
+        return answer
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         if self.failures > 0:
@@ -108,6 +119,20 @@ async def test_runs_taken_while_the_jobs_database_is_deaf_start_when_it_hears_ag
     await working
     await bench.close()
     assert (run.attempts, bench.jobs.failures) == (1, 0)
+
+
+async def test_a_claim_that_was_carried_out_but_not_heard_starts_its_runs_once(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    keys = [await bench.queue() for _ in range(3)]
+    bench.runs.lost_answers = 1
+    working = asyncio.create_task(bench.worker.run(bench.stop))
+    runs = [await bench.settled(key, Status.SUCCEEDED) for key in keys]
+    bench.stop.ask()
+    await working
+    await bench.close()
+    assert [run.attempts for run in runs] == [1, 1, 1]
 
 
 async def test_runs_that_could_never_start_are_handed_back_at_the_stop(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from duly.backends.job_rows import optional_instant, optional_micros
 from duly.backends.postgres.database import Database, Session, load_queries
 from duly.backends.postgres.days import day_of, make_days
 from duly.backends.postgres.floor import Floor
-from duly.backends.run_rows import lost_run_of, run_of, try_of
+from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
 from duly.clock import Clock, instant, micros
 from duly.encoding import to_micros
 from duly.errors import StoreUnavailable
@@ -90,6 +90,10 @@ class PostgresRunStore:
         assert row is not None
         self._floor.found(row["due_at"], now=row["now"])
         return Claim(claimed, skipped, optional_instant(row["due_at"]), instant(row["now"]))
+
+    async def held(self, worker: str) -> list[ClaimedRun]:
+        rows = await self._database.fetch(_SQL["held_runs"], worker=worker)
+        return [claimed_run_of(row) for row in rows]
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         held = set[int]()

@@ -355,6 +355,11 @@ SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual,
                           - :silent_for::bigint)
  LIMIT :limit;
 
+-- name: held_runs
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
+  FROM duly.queue
+ WHERE running AND worker = :worker;
+
 -- name: backlog
 SELECT count(*) FILTER (WHERE NOT running) AS queued, count(*) FILTER (WHERE running) AS running,
        (SELECT count(*) FROM duly.runs WHERE status = 'dead') AS dead,

@@ -12,7 +12,7 @@ from typing import Any
 
 from duly.backends import named_queries
 from duly.backends.job_rows import optional_instant
-from duly.backends.run_rows import lost_run_of, run_of, try_of
+from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
 from duly.backends.sqlite.database import Database
 from duly.clock import Clock, instant, micros
 from duly.run import (
@@ -101,6 +101,10 @@ class SqliteRunStore:
             )
 
         return await self._database.write(work)
+
+    async def held(self, worker: str) -> list[ClaimedRun]:
+        rows = await self._database.read(lambda db: _rows(db, "held_runs", {"worker": worker}))
+        return [claimed_run_of(row) for row in rows]
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         return await self._database.write(lambda db: [_settle(db, each) for each in settlements])

@@ -153,6 +153,11 @@ SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual,
    AND worker NOT IN (SELECT id FROM workers WHERE beat_at >= :alive_since)
  LIMIT :limit;
 
+-- name: held_runs
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
+  FROM runs
+ WHERE status = 'running' AND worker = :worker;
+
 -- name: count_runs
 SELECT 'queued', count(*) FROM runs WHERE status = 'queued'
 UNION ALL SELECT 'running', count(*) FROM runs WHERE status = 'running'
