@@ -87,11 +87,13 @@ async def _measure_no_op() -> tuple[list[float], str]:
             jobs[0],
             runs[0],
             FileLease(place / "leader.lock"),
+            None,
             telemetry,
             name="bench",
             horizon=timedelta(seconds=15),
             batch=1000,
             lease_s=120,
+            keep=timedelta(days=35),
         )
         worker = no_op_worker(jobs[1], runs[1], runs[2], telemetry)
         stop = Stop()

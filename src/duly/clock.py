@@ -8,10 +8,11 @@ operator and no daylight saving moves. Databases hold time as whole microseconds
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_US = 86_400_000_000
 # How fast two clocks may drift apart, and what is no drift but a step.
 _DRIFT = 1e-4
 _STEP_S = 0.05
@@ -112,3 +113,14 @@ def micros(moment: datetime) -> int:
 def instant(micros_since_epoch: int) -> datetime:
     """The aware UTC datetime that lies so many microseconds after 1970-01-01T00:00Z."""
     return EPOCH + timedelta(microseconds=micros_since_epoch)
+
+
+def day_bounds(day: date) -> tuple[int, int]:
+    """A day in UTC as `micros`: its first, and the next one's first."""
+    first = (day - EPOCH.date()).days * DAY_US
+    return first, first + DAY_US
+
+
+def day_of(micros_since_epoch: int) -> date:
+    """The day in UTC that a moment lies in."""
+    return EPOCH.date() + timedelta(days=micros_since_epoch // DAY_US)

@@ -25,6 +25,8 @@ class Config:
     Args:
         data: the folder of the token, the worker's commands and, on SQLite, the databases.
         jobs_url, runs_url: addresses of PostgreSQL databases; None: SQLite.
+        archive: folder or `s3://bucket/prefix` that old history moves to; None: it stays.
+        keep_days: history younger than this stays in the runs database.
         host, port: where the API listens; port 0 takes a free one.
         horizon_s: how far ahead runs are planned.
         batch: jobs planned in one transaction; small enough that its lock delays no claim.
@@ -40,6 +42,8 @@ class Config:
     data: Path
     jobs_url: str | None = None
     runs_url: str | None = None
+    archive: str | None = None
+    keep_days: int = 35
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     horizon_s: float = 15.0
@@ -54,6 +58,8 @@ class Config:
     def __post_init__(self) -> None:
         if (self.jobs_url is None) != (self.runs_url is None):
             raise InvalidConfig("name both databases, or neither: jobs_url and runs_url")
+        if self.keep_days < 1:
+            raise InvalidConfig(f"keep {self.keep_days} is below 1 day")
         if not 0 <= self.port <= 65535:
             raise InvalidConfig(f"port {self.port} is not between 0 and 65535")
         if self.beat_s * 2 > self.lease_s:

@@ -87,3 +87,7 @@ class UnknownSchema(DulyError):
 
 class StoreUnavailable(DulyError):
     """The database did not answer in time; the call may or may not have taken effect."""
+
+
+class ArchiveUnavailable(StoreUnavailable):
+    """The archive did not answer; the change may or may not have been made."""

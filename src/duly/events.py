@@ -6,7 +6,7 @@ Each has an `action`, a verb in the past tense, and the ids that a reader would 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import ClassVar
 
 from duly.run import ClaimedRun, Outcome, RunKey, Status
@@ -83,6 +83,22 @@ class RunRescued:
     status: Status
 
 
+@dataclass(frozen=True, slots=True)
+class DayArchived:
+    """A day of history lies in the archive now, and no more in the runs database."""
+
+    action: ClassVar = "day_archived"
+    day: date
+    runs: int
+
+
 Event = (
-    Planned | PlanRefused | OverlapSkipped | RunStarted | RunEnded | ResultDiscarded | RunRescued
+    Planned
+    | PlanRefused
+    | OverlapSkipped
+    | RunStarted
+    | RunEnded
+    | ResultDiscarded
+    | RunRescued
+    | DayArchived
 )

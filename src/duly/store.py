@@ -12,11 +12,12 @@ Time: `now=None` means the database's own clock, inside the statement. Only test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple, Protocol
 
+from duly.history import Row, Table
 from duly.job import Job, JobSpec, JobState
 from duly.run import ClaimedRun, Outcome, Output, PlannedRun, PlannedSlot, Run, RunKey, Status, Try
 
@@ -375,5 +376,29 @@ class RunStore(Protocol):
         ...
 
     async def backlog(self, *, now: datetime | None = None) -> Backlog: ...
+
+    async def make_room(self, until: datetime) -> None:
+        """Prepare for runs up to that time, so that filing the first of a day waits for nothing."""
+        ...
+
+    async def days(self, before: datetime, *, limit: int) -> list[date]:
+        """Days in UTC that ended by `before` and of which runs are over, the oldest first."""
+        ...
+
+    async def export(
+        self, table: Table, day: date, *, after: Row | None = None, limit: int
+    ) -> list[Row]:
+        """Rows of runs that are over, scheduled for that day, as `duly.archive.COLUMNS` has them.
+
+        Sorted by job, time and token; those beyond the row `after`.
+        """
+        ...
+
+    async def forget_day(self, day: date, counts: Mapping[Table, int]) -> bool:
+        """Drop what `export` gave of a day, if it has exactly so many rows still; whether it did.
+
+        History only grows, so equal counts are the same rows.
+        """
+        ...
 
     async def close(self) -> None: ...

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duly.archive import Archive
 from duly.backends.file_lease import FileLease
 from duly.backends.process import ProcessExecutor
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
@@ -121,6 +122,19 @@ def open_runs(config: Config, *, connections: int = 2) -> RunStore:
     return postgres.PostgresRunStore(database, local=SystemClock())
 
 
+def open_archive(config: Config) -> Archive | None:
+    """Raises InvalidConfig: it is none, or cannot be used without a package."""
+    if config.archive is None:
+        return None
+    try:
+        from duly.backends.parquet import ParquetArchive
+    except ImportError as error:
+        raise InvalidConfig(
+            f"an archive needs the package pyarrow ({error}); install duly[archive]"
+        ) from error
+    return ParquetArchive(config.archive)
+
+
 def open_lease(config: Config, holder: str) -> Lease:
     if config.jobs_url is None:
         return FileLease(config.leader_file)
@@ -142,6 +156,7 @@ def build_api(config: Config, *, allowed_hosts: Sequence[str]) -> FastAPI:
     return create_app(
         jobs=open_jobs(config, connections=_API_CONNECTIONS),
         runs=open_runs(config, connections=_API_CONNECTIONS),
+        archive=open_archive(config),
         clock=AnchoredClock(),
         token=read_token(config),
         allowed_hosts=[*_LOOPBACK, config.host, *allowed_hosts],
@@ -154,11 +169,13 @@ def build_scheduler(config: Config, telemetry: Telemetry) -> Scheduler:
         open_jobs(config),
         open_runs(config),
         open_lease(config, name),
+        open_archive(config),
         telemetry,
         name=name,
         horizon=timedelta(seconds=config.horizon_s),
         batch=config.batch,
         lease_s=config.lease_s,
+        keep=timedelta(days=config.keep_days),
     )
 
 

@@ -12,9 +12,11 @@ from duly import __version__
 from duly.api import openapi, problems
 from duly.api.guard import Guard
 from duly.api.health import router as health_routes
+from duly.api.imports import router as import_routes
 from duly.api.jobs import router as job_routes
 from duly.api.runs import router as run_routes
 from duly.api.site import Moments, Site
+from duly.archive import Archive
 from duly.clock import AnchoredClock, Clock
 from duly.errors import StoreUnavailable
 from duly.store import JobStore, RunStore
@@ -30,6 +32,7 @@ def create_app(
     clock: Clock,
     token: str,
     allowed_hosts: Sequence[str],
+    archive: Archive | None = None,
     team: str = DEFAULT_TEAM,
 ) -> FastAPI:
     """The API over these stores, which it closes when its server shuts down.
@@ -38,6 +41,7 @@ def create_app(
         clock: an anchored one is kept at the jobs database's time while the application runs.
         token: what every request but those for health must carry.
         allowed_hosts: names and addresses that clients reach it by; any port.
+        archive: where history goes on that the runs database no longer has.
         team: whose jobs it serves. Runs are not kept apart by team: the token is an operator's.
 
     Raises:
@@ -64,12 +68,14 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.site = Site(jobs=jobs, runs=runs, clock=clock, moments=Moments(clock), team=team)
+    app.state.site = Site(
+        jobs=jobs, runs=runs, clock=clock, moments=Moments(clock), team=team, archive=archive
+    )
     # Built here so that an empty token is refused now, not at the first request.
     Guard(app, token=token, allowed_hosts=allowed_hosts)
     app.add_middleware(Guard, token=token, allowed_hosts=allowed_hosts)
     problems.install(app)
-    app.state.routers = (health_routes, job_routes, run_routes)
+    app.state.routers = (health_routes, import_routes, job_routes, run_routes)
     for router in app.state.routers:
         app.include_router(router)
     openapi.complete(app)

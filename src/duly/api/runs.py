@@ -12,6 +12,7 @@ from duly.api.pages import page, refuse_repeated
 from duly.api.problems import Refused
 from duly.api.site import JobId, RunId, Site, reply, run_key, site_of
 from duly.errors import NoSuchRun
+from duly.flow import history
 from duly.run import Run, RunKey
 from duly.wire import run_document, run_with_tries
 from duly.wire.queries import OutputQuery, RunQuery
@@ -41,7 +42,7 @@ async def show_run(request: Request, run_id: RunId) -> Response:
     """Show a run and its tries."""
     site = site_of(request)
     run = await _run(site, run_key(run_id))
-    return reply(run_with_tries(run, await site.runs.tries(run.key)))
+    return reply(run_with_tries(run, await history.tries_of(site.runs, site.archive, run)))
 
 
 @router.get("/runs/{run_id}/output", **openapi.shows_output())
@@ -58,7 +59,7 @@ async def show_output(
     run = await _run(site, run_key(run_id))
     if query.attempt is not None and query.attempt > run.attempts:
         raise Refused(404, f"run {run.key} has no try {query.attempt}; it has had {run.attempts}")
-    output = await site.runs.output(run.key, attempt=query.attempt)
+    output = await history.output_of(site.runs, site.archive, run, attempt=query.attempt)
     if output is None:
         return Response(status_code=204)
     return Response(
@@ -87,14 +88,16 @@ async def cancel_run(request: Request, run_id: RunId) -> Response:
 
 async def _list(request: Request, query: RunQuery, *, job_id: int | None) -> Response:
     refuse_repeated(request)
-    runs = await site_of(request).runs.history(
-        query.which(job_id), before=query.cursor, limit=query.limit + 1
+    site = site_of(request)
+    which = query.which(job_id)
+    runs = await history.list_runs(
+        site.runs, site.archive, which, before=query.cursor, limit=query.limit + 1
     )
     return page(request, [run_document(run) for run in runs], limit=query.limit)
 
 
 async def _run(site: Site, key: RunKey) -> Run:
-    run = await site.runs.get(key)
+    run = await history.find_run(site.runs, site.archive, key)
     if run is None:
         raise NoSuchRun(f"there is no run {key}")
     return run

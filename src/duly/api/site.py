@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Path, Request, Response
 
 from duly.api.idempotency import InFlight
+from duly.archive import Archive
 from duly.clock import Clock
 from duly.errors import NoSuchJob, NoSuchRun
 from duly.job import Job, JobState, parse_job_ref
@@ -53,6 +54,7 @@ class Site:
     clock: Clock
     moments: Moments
     team: str
+    archive: Archive | None = None
     in_flight: InFlight = field(default_factory=InFlight)
 
     async def job(self, ref: str, *, deleted: bool = False) -> Job:

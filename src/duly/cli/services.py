@@ -8,35 +8,17 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from duly.cli.options import flat
 from duly.config import DEFAULT_PORT, Config, default_data_dir
 from duly.errors import DulyError
 
-Data = Annotated[
-    Path | None, typer.Option(help="Folder of the databases and the token.", show_default=False)
-]
-JobsUrl = Annotated[
-    str | None,
-    typer.Option(
-        help="PostgreSQL database of the jobs, like postgresql://user@host/name; else SQLite.",
-        envvar="DULY_JOBS_URL",
-        metavar="URL",
-        show_default=False,
-    ),
-]
-RunsUrl = Annotated[
-    str | None,
-    typer.Option(
-        help="PostgreSQL database of the runs.",
-        envvar="DULY_RUNS_URL",
-        metavar="URL",
-        show_default="that of the jobs",
-    ),
-]
+Keep = Annotated[int, typer.Option(help="Days of history that stay out of the archive.")]
 Host = Annotated[str, typer.Option(help="Address that the API listens on.")]
 Port = Annotated[int, typer.Option(help="Port of the API; 0 takes a free one.")]
 AllowedHost = Annotated[
@@ -56,20 +38,71 @@ SupervisedBy = Annotated[int | None, typer.Option(hidden=True)]
 _DEFAULTS = Config(data=Path())
 
 
+@dataclass(frozen=True, slots=True)
+class Databases:
+    """Where the data lies."""
+
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the databases and the token.", show_default=False)
+    ] = None
+    jobs_url: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL database of the jobs, like postgresql://user@host/name; else SQLite.",
+            envvar="DULY_JOBS_URL",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None
+    runs_url: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL database of the runs.",
+            envvar="DULY_RUNS_URL",
+            metavar="URL",
+            show_default="that of the jobs",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "data": self.data or default_data_dir(os.environ),
+            "jobs_url": self.jobs_url or self.runs_url,
+            "runs_url": self.runs_url or self.jobs_url,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Storage(Databases):
+    """Where the data lies, the old history included."""
+
+    archive: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder, or s3://bucket/prefix, that history older than --keep moves to.",
+            envvar="DULY_ARCHIVE",
+            metavar="PLACE",
+            show_default="none: all history stays in the database",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        return {**Databases.settings(self), "archive": self.archive}
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands to the application."""
-    app.command(rich_help_panel="Services")(up)
-    app.command(rich_help_panel="Services")(api)
-    app.command(rich_help_panel="Services")(scheduler)
-    app.command(rich_help_panel="Services")(worker)
-    app.command(rich_help_panel="Services")(migrate)
+    app.command(rich_help_panel="Services")(flat(up))
+    app.command(rich_help_panel="Services")(flat(api))
+    app.command(rich_help_panel="Services")(flat(scheduler))
+    app.command(rich_help_panel="Services")(flat(worker))
+    app.command(rich_help_panel="Services")(flat(migrate))
 
 
 def up(
     *,
-    data: Data = None,
-    jobs_url: JobsUrl = None,
-    runs_url: RunsUrl = None,
+    storage: Storage,
+    keep: Keep = _DEFAULTS.keep_days,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHost = None,
@@ -87,7 +120,8 @@ def up(
     from duly.services.supervisor import Role, Supervisor
 
     config = _config(
-        **_places(data, jobs_url, runs_url),
+        **storage.settings(),
+        keep_days=keep,
         host=host,
         port=port,
         horizon_s=horizon,
@@ -100,12 +134,17 @@ def up(
     )
     with _told():
         wiring.prepare(config)
+        wiring.open_archive(config)  # to be told of a wrong one here, and once
         asyncio.run(wiring.migrate(config))
         listener = wiring.listen(config)
     url = wiring.url_of(listener)
     config.address_file.write_text(f"{url}\n", "utf-8")
     # By the environment: everybody on the machine may read command lines, passwords included.
-    for name, place in (("DULY_JOBS_URL", config.jobs_url), ("DULY_RUNS_URL", config.runs_url)):
+    for name, place in (
+        ("DULY_JOBS_URL", config.jobs_url),
+        ("DULY_RUNS_URL", config.runs_url),
+        ("DULY_ARCHIVE", config.archive),
+    ):
         if place is not None:
             os.environ[name] = place
 
@@ -123,6 +162,7 @@ def up(
     api_options = ["--host", host, f"--fd={listener.fileno()}"]
     api_options += [f"--allowed-host={name}" for name in allowed_host or ()]
     scheduler_options = [f"--horizon={horizon}", f"--batch={batch}", f"--lease={lease}"]
+    scheduler_options.append(f"--keep={keep}")
     roles = (
         Role(
             "api",
@@ -135,6 +175,8 @@ def up(
     )
     typer.echo(f"Duly listens on {url}")
     typer.echo(f"Data lies in    {wiring.where_data_lies(config)}")
+    if config.archive is not None:
+        typer.echo(f"Old history in  {config.archive.partition('?')[0]}")
     typer.echo(f"Admin token in  {config.token_file.resolve()}", nl=True)
     sys.stdout.flush()
     supervisor = Supervisor(
@@ -149,9 +191,7 @@ def up(
 
 def api(
     *,
-    data: Data = None,
-    jobs_url: JobsUrl = None,
-    runs_url: RunsUrl = None,
+    storage: Storage,
     host: Host = _DEFAULTS.host,
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHost = None,
@@ -163,7 +203,7 @@ def api(
     from duly import wiring
     from duly.services.api_server import ApiServer
 
-    config = _config(**_places(data, jobs_url, runs_url), host=host, port=port)
+    config = _config(**storage.settings(), host=host, port=port)
     telemetry = _telemetry("api", verbose=verbose)
     with _told():
         wiring.prepare(config)
@@ -180,9 +220,8 @@ def api(
 
 def scheduler(
     *,
-    data: Data = None,
-    jobs_url: JobsUrl = None,
-    runs_url: RunsUrl = None,
+    storage: Storage,
+    keep: Keep = _DEFAULTS.keep_days,
     horizon: Horizon = _DEFAULTS.horizon_s,
     batch: Batch = _DEFAULTS.batch,
     lease: Lease = _DEFAULTS.lease_s,
@@ -193,7 +232,8 @@ def scheduler(
     from duly import wiring
 
     config = _config(
-        **_places(data, jobs_url, runs_url),
+        **storage.settings(),
+        keep_days=keep,
         horizon_s=horizon,
         batch=batch,
         lease_s=lease,
@@ -209,9 +249,7 @@ def scheduler(
 
 def worker(
     *,
-    data: Data = None,
-    jobs_url: JobsUrl = None,
-    runs_url: RunsUrl = None,
+    storage: Databases,
     queue: Queue = None,
     concurrency: Concurrency = _DEFAULTS.concurrency,
     grace: Grace = _DEFAULTS.grace_s,
@@ -226,7 +264,7 @@ def worker(
     from duly import wiring
 
     config = _config(
-        **_places(data, jobs_url, runs_url),
+        **storage.settings(),
         queues=_queues(queue),
         concurrency=concurrency,
         grace_s=grace,
@@ -245,14 +283,14 @@ def worker(
     _run(service.run, supervised_by)
 
 
-def migrate(*, data: Data = None, jobs_url: JobsUrl = None, runs_url: RunsUrl = None) -> None:
+def migrate(storage: Databases) -> None:
     """Make the tables of this version, or bring those of an older one up to it.
 
     Of several that run at once one does it. `duly up` does the same by itself.
     """
     from duly import wiring
 
-    config = _config(**_places(data, jobs_url, runs_url))
+    config = _config(**storage.settings())
     with _told():
         wiring.prepare(config)
         done = asyncio.run(wiring.migrate(config))
@@ -305,14 +343,6 @@ class _told:  # noqa: N801 - reads as a phrase
 def _config(**settings: Any) -> Config:
     with _told():
         return Config(**settings)
-
-
-def _places(data: Path | None, jobs_url: str | None, runs_url: str | None) -> dict[str, Any]:
-    return {
-        "data": data or default_data_dir(os.environ),
-        "jobs_url": jobs_url or runs_url,
-        "runs_url": runs_url or jobs_url,
-    }
 
 
 def _queues(queue: list[str] | None) -> tuple[str, ...]:

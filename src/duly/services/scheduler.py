@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
+from duly.archive import Archive
+from duly.flow.archive import archive_day
 from duly.flow.plan import plan
 from duly.flow.rescue import rescue
 from duly.lease import Lease
@@ -21,6 +23,9 @@ _TICK_S = 0.25
 _PHASE_S = 0.125
 _SWEEP_S = 2.0
 _ANSWERS_KEPT = timedelta(days=1)
+_TIDY_S = 600.0
+_BETWEEN_DAYS_S = 1.0
+_ROOM = timedelta(days=2)
 
 
 class Scheduler:
@@ -31,6 +36,7 @@ class Scheduler:
         horizon: how far ahead of their due time runs are saved.
         batch: jobs planned in one transaction.
         lease_s: how long a worker may be silent.
+        keep: history younger than this is not archived.
     """
 
     def __init__(
@@ -38,21 +44,25 @@ class Scheduler:
         jobs: JobStore,
         runs: RunStore,
         lease: Lease,
+        archive: Archive | None,
         telemetry: Telemetry,
         *,
         name: str,
         horizon: timedelta,
         batch: int,
         lease_s: float,
+        keep: timedelta,
     ) -> None:
         self._jobs = jobs
         self._runs = runs
         self._lease = lease
+        self._archive = archive
         self._telemetry = telemetry
         self._name = name
         self._horizon = horizon
         self._batch = batch
         self._silent_for = timedelta(seconds=lease_s)
+        self._keep = keep
         self._term: int | None = None
         self._standby_told = False
 
@@ -60,7 +70,11 @@ class Scheduler:
         """Lead, or wait to lead, until the stop."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                for name, step in (("plan", self._plan), ("sweep", self._sweep)):
+                for name, step in (
+                    ("plan", self._plan),
+                    ("sweep", self._sweep),
+                    ("tidy", self._tidy),
+                ):
                     tasks.create_task(repeat(name, step, stop=stop, telemetry=self._telemetry))
         finally:
             await self._lease.release()
@@ -108,6 +122,18 @@ class Scheduler:
             self._telemetry.emit(events)
             await self._jobs.forget_answers(await self._jobs.now() - _ANSWERS_KEPT)
         return _SWEEP_S
+
+    async def _tidy(self) -> float:
+        """Keep history in order: room for what comes, old days into the archive."""
+        if self._term is None:
+            return _SWEEP_S
+        now = await self._runs.now()
+        await self._runs.make_room(now + _ROOM)
+        if self._archive is None:
+            return _TIDY_S
+        events = await archive_day(self._runs, self._archive, before=now - self._keep)
+        self._telemetry.emit(events)
+        return _BETWEEN_DAYS_S if events else _TIDY_S
 
 
 def _until_next_tick(now: datetime) -> float:

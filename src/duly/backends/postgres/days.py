@@ -6,14 +6,16 @@ made on its own and then attached, which holds up neither readers nor writers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import date
 
 import asyncpg
 
 from duly.backends.postgres.database import Database, Query
+from duly.clock import DAY_US, day_bounds, day_of
+from duly.history import Table
 
-DAY_US = 86_400_000_000
-TABLES = ("runs", "tries", "outputs")
+TABLES = tuple(Table)
 
 _ATTACHED = Query(
     """
@@ -42,41 +44,52 @@ _ALREADY_THERE = (
 )
 
 
-def day_of(slot_us: int) -> int:
-    """The day, counted from 1970, that a slot falls on in UTC."""
-    return slot_us // DAY_US
-
-
 def partition(table: str, day: int) -> str:
     """The name of a day's partition. Days are numbered: names stay short and in order."""
     return f"{table}_{day:06d}"
 
 
-async def make_days(database: Database, days: Iterable[int]) -> None:
+async def make_days(database: Database, days: Iterable[date]) -> None:
     """Make the partitions of these days where they are not there."""
     for day in sorted(set(days)):
-        names = [partition(table, day) for table in TABLES]
+        number = _number(day)
+        names = [partition(table, number) for table in TABLES]
         ((there,),) = await database.fetch(_ATTACHED, names=names)
         if there == len(TABLES):
             continue
         for table in TABLES:
-            await _make(database, table, day)
+            await _make(database, table, number)
 
 
-async def days_there(database: Database) -> list[int]:
+async def days_there(database: Database) -> list[date]:
     """The days that history has, in order."""
     rows = await database.fetch(_LIST)
-    return [int(row[0].removeprefix("runs_")) for row in rows]
+    return [day_of(int(row[0].removeprefix("runs_")) * DAY_US) for row in rows]
 
 
-async def drop_day(database: Database, day: int) -> None:
-    """Take a day out of history. Readers and writers of other days go on meanwhile."""
-    for table in reversed(TABLES):
-        name = partition(table, day)
-        ((attached,),) = await database.fetch(_ATTACHED, names=[name])
-        if attached:
-            await database.script(f"ALTER TABLE duly.{table} DETACH PARTITION duly.{name}")
-        await database.script(f"DROP TABLE IF EXISTS duly.{name}")
+async def forget(database: Database, day: date, counts: Mapping[Table, int]) -> bool:
+    """Drop a day's partitions, if they have exactly so many rows.
+
+    No writer gets to them between the count and the end. Taking them off their tables stops all
+    readers for a moment, so that has a short deadline: better later than with everybody waiting.
+    """
+    number = _number(day)
+    await make_days(database, [day])  # a crash may have left one without the others
+    async with database.transaction() as session:
+        await session.script("SET LOCAL lock_timeout = '300ms'")
+        for table in counts:
+            await session.script(f"LOCK TABLE duly.{partition(table, number)} IN SHARE MODE")
+        for table, count in counts.items():
+            name = partition(table, number)
+            query = Query(f"SELECT count(*) FROM duly.{name}", ())  # noqa: S608 - of our making
+            ((found,),) = await session.fetch(query)
+            if found != count:
+                return False
+        for table in counts:
+            name = partition(table, number)
+            await session.script(f"ALTER TABLE duly.{table} DETACH PARTITION duly.{name}")
+            await session.script(f"DROP TABLE duly.{name}")
+    return True
 
 
 async def _make(database: Database, table: str, day: int) -> None:
@@ -90,3 +103,7 @@ async def _make(database: Database, table: str, day: int) -> None:
             await database.script(statement)
         except _ALREADY_THERE:
             continue
+
+
+def _number(day: date) -> int:
+    return day_bounds(day)[0] // DAY_US

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -11,12 +11,13 @@ import asyncpg
 
 from duly.backends.job_rows import optional_instant, optional_micros
 from duly.backends.postgres.database import Database, Session, load_queries
-from duly.backends.postgres.days import day_of, make_days
-from duly.backends.postgres.floor import Floor
+from duly.backends.postgres.days import days_there, forget, make_days
+from duly.backends.postgres.floor import LOWEST, Floor
 from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
-from duly.clock import Clock, instant, micros
+from duly.clock import DAY_US, Clock, day_bounds, day_of, instant, micros
 from duly.encoding import to_micros
 from duly.errors import StoreUnavailable
+from duly.history import Row, Table
 from duly.run import ClaimedRun, Output, PlannedRun, PlannedSlot, Run, RunKey, Status, Try
 from duly.store import Backlog, Claim, LostRun, RunFilter, Settlement, WorkerInfo
 
@@ -208,6 +209,32 @@ class PostgresRunStore:
         counts = {status: row[status.value] for status in (*_OPEN, Status.DEAD)}
         return Backlog(counts, row["claimable"], optional_instant(row["oldest"]))
 
+    async def make_room(self, until: datetime) -> None:
+        today, last = (await self.now()).date(), until.astimezone(UTC).date()
+        ahead = range((last - today).days + 1)
+        await make_days(self._database, [today + timedelta(days=number) for number in ahead])
+
+    async def days(self, before: datetime, *, limit: int) -> list[date]:
+        there = await days_there(self._database)
+        return [day for day in there if day < before.astimezone(UTC).date()][:limit]
+
+    async def export(
+        self, table: Table, day: date, *, after: Row | None = None, limit: int
+    ) -> list[Row]:
+        first, end = day_bounds(day)
+        values = {
+            "first": first,
+            "end": end,
+            "limit": limit,
+            "after_job": LOWEST if after is None else after[0],
+            "after_slot": LOWEST if after is None else after[1],
+            "after_token": LOWEST if after is None else after[2],
+        }
+        return [tuple(row) for row in await self._database.fetch(_SQL[f"export_{table}"], **values)]
+
+    async def forget_day(self, day: date, counts: Mapping[Table, int]) -> bool:
+        return await forget(self._database, day, counts)
+
     async def close(self) -> None:
         await self._database.close()
 
@@ -249,10 +276,10 @@ class PostgresRunStore:
         await make_days(self._database, await self._days(slots_us, of_job))
         return await work()
 
-    async def _days(self, slots_us: Iterable[int] | None, of_job: int | None) -> set[int]:
+    async def _days(self, slots_us: Iterable[int] | None, of_job: int | None) -> set[date]:
         if slots_us is None:
             rows = await self._database.fetch(_SQL["open_days"], job_id=of_job)
-            return {row[0] for row in rows}
+            return {day_of(row[0] * DAY_US) for row in rows}
         return {day_of(slot) for slot in slots_us}
 
     def _at(self, now: datetime | None) -> int | None:

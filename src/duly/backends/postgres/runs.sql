@@ -368,3 +368,31 @@ SELECT count(*) FILTER (WHERE NOT running) AS queued, count(*) FILTER (WHERE run
   FROM duly.queue,
        (SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))
        AS clock (present);
+
+-- name: export_runs
+-- A page of one day's partition, along its index of jobs.
+SELECT job_id, scheduled_for, status, due_at, queue, priority, manual, schedule_version, attempts,
+       interruptions, worker, token, queued_at, started_at, finished_at, exit_code, signal, reason,
+       slots, last_slot
+  FROM duly.runs
+ WHERE scheduled_for >= :first AND scheduled_for < :end
+   AND (job_id, scheduled_for) > (:after_job::bigint, :after_slot::bigint)
+ ORDER BY job_id, scheduled_for
+ LIMIT :limit;
+
+-- name: export_tries
+SELECT job_id, scheduled_for, token, attempt, outcome, worker, started_at, finished_at, exit_code,
+       signal, reason
+  FROM duly.tries
+ WHERE scheduled_for >= :first AND scheduled_for < :end
+   AND (job_id, scheduled_for, token) > (:after_job::bigint, :after_slot::bigint, :after_token::bigint)
+ ORDER BY job_id, scheduled_for, token
+ LIMIT :limit;
+
+-- name: export_outputs
+SELECT job_id, scheduled_for, token, attempt, head, tail, dropped
+  FROM duly.outputs
+ WHERE scheduled_for >= :first AND scheduled_for < :end
+   AND (job_id, scheduled_for, token) > (:after_job::bigint, :after_slot::bigint, :after_token::bigint)
+ ORDER BY job_id, scheduled_for, token
+ LIMIT :limit;

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 from duly.backends import named_queries
 from duly.backends.job_rows import optional_instant
 from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
+from duly.backends.sqlite import old_days
 from duly.backends.sqlite.database import Database
 from duly.clock import Clock, instant, micros
+from duly.history import Row, Table
 from duly.run import (
     ClaimedRun,
     Outcome,
@@ -210,6 +212,20 @@ class SqliteRunStore:
             return Backlog(counts, claimable, optional_instant(oldest))
 
         return await self._database.read(work)
+
+    async def make_room(self, until: datetime) -> None:
+        """One table holds all days."""
+
+    async def days(self, before: datetime, *, limit: int) -> list[date]:
+        return await old_days.days(self._database, micros(before), limit)
+
+    async def export(
+        self, table: Table, day: date, *, after: Row | None = None, limit: int
+    ) -> list[Row]:
+        return await old_days.export(self._database, table, day, after, limit)
+
+    async def forget_day(self, day: date, counts: Mapping[Table, int]) -> bool:
+        return await old_days.forget(self._database, day, counts)
 
     async def close(self) -> None:
         await self._database.close()

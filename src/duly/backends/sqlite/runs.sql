@@ -165,3 +165,63 @@ UNION ALL SELECT 'dead', count(*) FROM runs WHERE status = 'dead';
 
 -- name: backlog
 SELECT count(*), min(due_at) FROM runs WHERE status = 'queued' AND due_at <= :now;
+
+-- name: first_over
+-- The first run that is over, from a time on.
+SELECT scheduled_for FROM runs
+ WHERE scheduled_for >= :since AND scheduled_for < :before
+   AND status NOT IN ('queued', 'running')
+ ORDER BY scheduled_for
+ LIMIT 1;
+
+-- name: export_runs
+SELECT job_id, scheduled_for, status, due_at, queue, priority, manual, schedule_version, attempts,
+       interruptions, worker, token, queued_at, started_at, finished_at, exit_code, signal, reason,
+       slots, last_slot
+  FROM runs
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running')
+   AND (job_id, scheduled_for) > (:after_job, :after_slot)
+ ORDER BY job_id, scheduled_for
+ LIMIT :limit;
+
+-- name: export_tries
+-- From the day's runs to their tries, for no index of the tries begins with the time.
+SELECT tries.job_id, scheduled_for, tries.token, tries.attempt, tries.outcome, tries.worker,
+       tries.started_at, tries.finished_at, tries.exit_code, tries.signal, tries.reason
+  FROM runs CROSS JOIN tries USING (job_id, scheduled_for)
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running')
+   AND (tries.job_id, scheduled_for, tries.token) > (:after_job, :after_slot, :after_token)
+ ORDER BY tries.job_id, scheduled_for, tries.token
+ LIMIT :limit;
+
+-- name: export_outputs
+SELECT outputs.job_id, scheduled_for, outputs.token, attempt, head, tail, dropped
+  FROM runs CROSS JOIN outputs USING (job_id, scheduled_for)
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running')
+   AND (outputs.job_id, scheduled_for, outputs.token) > (:after_job, :after_slot, :after_token)
+ ORDER BY outputs.job_id, scheduled_for, outputs.token
+ LIMIT :limit;
+
+-- name: keys_over
+SELECT scheduled_for, job_id FROM runs
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running');
+
+-- name: count_tries
+SELECT count(*) FROM runs CROSS JOIN tries USING (job_id, scheduled_for)
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running');
+
+-- name: count_outputs
+SELECT count(*) FROM runs CROSS JOIN outputs USING (job_id, scheduled_for)
+ WHERE scheduled_for >= :first AND scheduled_for < :end AND status NOT IN ('queued', 'running');
+
+-- name: forget_outputs
+DELETE FROM outputs WHERE (job_id, scheduled_for) IN
+       (SELECT value ->> 1, value ->> 0 FROM json_each(:keys));
+
+-- name: forget_tries
+DELETE FROM tries WHERE (job_id, scheduled_for) IN
+       (SELECT value ->> 1, value ->> 0 FROM json_each(:keys));
+
+-- name: forget_runs
+DELETE FROM runs WHERE (scheduled_for, job_id) IN
+       (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
