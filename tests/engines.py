@@ -27,30 +27,46 @@ _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 class Stores(NamedTuple):
-    """Both stores of one engine, empty, on a clock that the test moves."""
+    """Both stores of one engine, empty, on a clock that the test moves.
+
+    Args:
+        again: opens the same databases once more, as another process would; the caller closes them.
+    """
 
     jobs: JobStore
     runs: RunStore
+    again: Callable[[], tuple[JobStore, RunStore]]
     remove: Callable[[], Awaitable[None]]
 
 
 async def _sqlite(folder: Path, clock: Clock) -> Stores:
-    jobs = SqliteJobStore(folder / "jobs.db", clock)
-    runs = SqliteRunStore(folder / "runs.db", clock)
+    def again() -> tuple[JobStore, RunStore]:
+        return (
+            SqliteJobStore(folder / "jobs.db", clock),
+            SqliteRunStore(folder / "runs.db", clock),
+        )
+
+    jobs, runs = again()
 
     async def remove() -> None:
         await jobs.close()
         await runs.close()
 
-    return Stores(jobs, runs, remove)
+    return Stores(jobs, runs, again, remove)
 
 
 def _postgres(jobs_on: str, runs_on: str) -> Callable[[Path, Clock], Awaitable[Stores]]:
     async def opened(_folder: Path, clock: Clock) -> Stores:
         jobs_url = await borrow_database(jobs_on)
         runs_url = jobs_url if runs_on == jobs_on else await borrow_database(runs_on)
-        jobs = PostgresJobStore(Database(jobs_url, "jobs"), clock)
-        runs = PostgresRunStore(Database(runs_url, "runs"), clock)
+
+        def again() -> tuple[JobStore, RunStore]:
+            return (
+                PostgresJobStore(Database(jobs_url, "jobs"), clock),
+                PostgresRunStore(Database(runs_url, "runs"), clock),
+            )
+
+        jobs, runs = again()
 
         async def remove() -> None:
             await jobs.close()
@@ -58,7 +74,7 @@ def _postgres(jobs_on: str, runs_on: str) -> Callable[[Path, Clock], Awaitable[S
             for url in {jobs_url, runs_url}:
                 await give_back(url)
 
-        return Stores(jobs, runs, remove)
+        return Stores(jobs, runs, again, remove)
 
     return opened
 

@@ -1,8 +1,10 @@
-"""The API over real SQLite stores, asked in-process, with a clock that stands still."""
+"""The API over real stores of each engine, asked in-process, with a clock that stands still."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,12 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from fastapi import FastAPI
 
 from duly.api import create_app
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import ManualClock
+from duly.clock import ManualClock, SystemClock
 from duly.store import JobStore, RunStore
+from tests.engines import ENGINES, Stores
 
 TOKEN = "a-token-of-the-tests"
 
@@ -33,18 +37,23 @@ def clock() -> ManualClock:
     return ManualClock(datetime(2026, 10, 24, 2, tzinfo=UTC))
 
 
-@pytest.fixture
-async def jobs(tmp_path: Path, clock: ManualClock) -> AsyncIterator[JobStore]:
-    store = SqliteJobStore(tmp_path / "jobs.db", clock)
-    yield store
-    await store.close()
+@pytest.fixture(params=["sqlite", "postgres16"])
+async def stores(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
+) -> AsyncIterator[Stores]:
+    opened = await ENGINES[request.param](tmp_path, clock)
+    yield opened
+    await opened.remove()
 
 
 @pytest.fixture
-async def runs(tmp_path: Path, clock: ManualClock) -> AsyncIterator[RunStore]:
-    store = SqliteRunStore(tmp_path / "runs.db", clock)
-    yield store
-    await store.close()
+def jobs(stores: Stores) -> JobStore:
+    return stores.jobs
+
+
+@pytest.fixture
+def runs(stores: Stores) -> RunStore:
+    return stores.runs
 
 
 @pytest.fixture
@@ -88,3 +97,37 @@ def register(api: httpx.AsyncClient) -> Register:
         return job
 
     return register
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens, so that nothing has to wait by the clock."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+@pytest.fixture
+def address(tmp_path: Path, token: str) -> Iterator[tuple[str, int]]:
+    """Where a real HTTP server listens, for what an in-process client cannot send."""
+    clock = SystemClock()
+    app = create_app(
+        jobs=SqliteJobStore(tmp_path / "jobs.db", clock),
+        runs=SqliteRunStore(tmp_path / "runs.db", clock),
+        clock=clock,
+        token=token,
+        allowed_hosts=["localhost", "127.0.0.1"],
+    )
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    assert server.listening.wait(10)
+    yield listener.getsockname()
+    server.should_exit = True
+    thread.join(10)
+    assert not thread.is_alive()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,10 +11,10 @@ import pytest
 from fastapi import FastAPI
 
 from duly.api import create_app
-from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import ManualClock
 from duly.errors import StoreUnavailable
 from duly.store import JobStore, RunFilter, RunStore
+from tests.engines import Stores
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +54,10 @@ async def test_two_hundred_at_once_make_one_job(api: httpx.AsyncClient) -> None:
 
 
 async def test_two_processes_at_once_make_one_job(
-    app: FastAPI, connect: Any, tmp_path: Path, clock: ManualClock, token: str
+    app: FastAPI, connect: Any, stores: Stores, clock: ManualClock, token: str
 ) -> None:
     """A001: the transaction decides between processes that cannot see each other's requests."""
-    other_jobs = SqliteJobStore(tmp_path / "jobs.db", clock)
-    other_runs = SqliteRunStore(tmp_path / "runs.db", clock)
+    other_jobs, other_runs = stores.again()
     other = create_app(
         jobs=other_jobs, runs=other_runs, clock=clock, token=token, allowed_hosts=["localhost"]
     )

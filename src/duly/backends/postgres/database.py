@@ -25,6 +25,7 @@ from duly.errors import InvalidConfig, StoreUnavailable, UnknownSchema
 
 DEADLINE_S = 15.0
 OLDEST_SERVER = 14
+_CLOSE_S = 2.0
 # Any number will do, as long as all of Duly takes the same one.
 _MIGRATION_LOCK = 0x64756C79
 
@@ -36,6 +37,7 @@ _UNAVAILABLE = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
+    asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.TransactionRollbackError,
@@ -169,7 +171,12 @@ class Database:
     async def close(self) -> None:
         """Close all connections. Closing again does nothing."""
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await pool.close()
+        except (TimeoutError, *_UNAVAILABLE):
             pool.terminate()
 
     @asynccontextmanager
@@ -190,8 +197,9 @@ class Database:
                 async with asyncio.timeout(self._deadline_s):
                     connection = await pool.acquire()
                     yield connection
-            except TimeoutError:
-                # Asking a server that is silent to cancel would only be silent as well.
+            except (TimeoutError, asyncpg.InternalClientError):
+                # Asking a server that is silent to cancel would only be silent as well. And a
+                # connection that was cut while idle does not know what state it is in.
                 if connection is not None:
                     connection.terminate()
                 raise

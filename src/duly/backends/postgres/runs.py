@@ -12,7 +12,8 @@ import asyncpg
 from duly.backends.job_rows import optional_instant, optional_micros
 from duly.backends.postgres.database import Database, Session, load_queries
 from duly.backends.postgres.days import days_there, forget, make_days
-from duly.backends.postgres.floor import LOWEST, Floor
+from duly.backends.postgres.floor import LOWEST
+from duly.backends.postgres.lanes import Lanes, Look
 from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
 from duly.clock import DAY_US, Clock, day_bounds, day_of, instant, micros
 from duly.encoding import to_micros
@@ -43,7 +44,7 @@ class PostgresRunStore:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._floor = Floor(local)
+        self._lanes = Lanes(local)
 
     async def now(self) -> datetime:
         if self._clock is not None:
@@ -73,24 +74,27 @@ class PostgresRunStore:
         self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None
     ) -> Claim:
         at = self._at(now)
-        claimed: list[ClaimedRun] = []
-        skipped: list[RunKey] = []
-        floor = self._floor.begin()
-        if limit > 0:
-            rows = await self._claim(worker, queues, limit=limit, floor=floor, now=at)
-            for row in rows:
-                if row["attempts"] == 0:
-                    skipped.append(RunKey(row[0], instant(row[1])))
-                else:
-                    claimed.append(ClaimedRun(row[0], instant(row[1]), instant(row[2]), *row[3:7]))
-            if len(rows) == limit:
-                # More may be due, so the next claim comes at once.
-                at_once = instant(rows[0]["now"])
-                return Claim(claimed, skipped, at_once, at_once)
-        row = await self._database.row(_SQL["next_due"], queues=list(queues), floor=floor, now=at)
-        assert row is not None
-        self._floor.found(row["due_at"], now=row["now"])
-        return Claim(claimed, skipped, optional_instant(row["due_at"]), instant(row["now"]))
+        if limit < 1 or not self._lanes.sure():
+            look = await self._look(queues, at)
+            if limit < 1 or look.next_due_us is None or look.next_due_us > look.now_us:
+                return Claim([], [], optional_instant(look.next_due_us), instant(look.now_us))
+        rows = await self._claim(worker, queues, limit=limit, now=at)
+        if len(rows) == limit:
+            # More may be due, so the next claim comes at once.
+            now_us = next_due_us = rows[0]["now"]
+            self._lanes.claimed(rows, now_us=now_us)
+        else:
+            next_due_us, now_us = await self._look(queues, at)
+        return Claim(
+            [
+                ClaimedRun(row[0], instant(row[1]), instant(row[2]), *row[3:7])
+                for row in rows
+                if row["attempts"]
+            ],
+            [RunKey(row[0], instant(row[1])) for row in rows if not row["attempts"]],
+            optional_instant(next_due_us),
+            instant(now_us),
+        )
 
     async def held(self, worker: str) -> list[ClaimedRun]:
         rows = await self._database.fetch(_SQL["held_runs"], worker=worker)
@@ -238,16 +242,23 @@ class PostgresRunStore:
     async def close(self) -> None:
         await self._database.close()
 
+    async def _look(self, queues: Sequence[str], at: int | None) -> Look:
+        """When the next run falls due; again while that brings lanes that were not known."""
+        while True:
+            rows = await self._database.fetch(_SQL["look"], now=at, **self._lanes.all_of(queues))
+            look = self._lanes.looked(rows)
+            if look is not None:
+                return look
+
     async def _claim(
-        self, worker: str, queues: Sequence[str], *, limit: int, floor: int, now: int | None
+        self, worker: str, queues: Sequence[str], *, limit: int, now: int | None
     ) -> list[Any]:
         """A claim. Where another one opens a run of the same job meanwhile, it starts over."""
         values = {
             "worker": worker,
-            "queues": list(queues),
             "limit": limit,
-            "floor": floor,
             "now": now,
+            **self._lanes.known(queues),
         }
 
         async def work() -> list[Any]:

@@ -91,10 +91,10 @@ SELECT job_id, scheduled_for, new_status, due_at, queue, priority, manual, sched
 WITH present AS MATERIALIZED (
   SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now
 ), lanes AS MATERIALIZED (
-  SELECT name, lane
-    FROM unnest(:queues::text[]) WITH ORDINALITY AS served (name, place),
-         generate_series(0, 9) AS lane
-   ORDER BY lane, place
+  SELECT *
+    FROM unnest(:lane_queues::text[], :lane_priorities::smallint[], :lane_floors::bigint[])
+         WITH ORDINALITY AS known (name, lane, floor, place)
+   ORDER BY known.place
 ), due AS MATERIALIZED (
   SELECT found.*
     FROM present CROSS JOIN lanes
@@ -102,7 +102,7 @@ WITH present AS MATERIALIZED (
          (SELECT ctid AS place, job_id, scheduled_for, priority, due_at, exclusive
             FROM duly.queue
            WHERE NOT running AND queue = name AND priority = lane
-             AND due_at >= :floor AND due_at <= present.now
+             AND due_at >= floor AND due_at <= present.now
            ORDER BY due_at
            LIMIT :limit
              FOR UPDATE SKIP LOCKED) AS found
@@ -126,7 +126,8 @@ WITH present AS MATERIALIZED (
      SET running = true, worker = :worker, token = nextval('duly.last_token'),
          started_at = (SELECT now FROM present), attempts = attempts + 1
    WHERE ctid = ANY (ARRAY(SELECT place FROM judged WHERE other IS NULL))
-  RETURNING job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority
+  RETURNING job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority,
+            queue
 ), dropped AS (
   DELETE FROM duly.queue
    WHERE ctid = ANY (ARRAY(SELECT place FROM judged WHERE other IS NOT NULL))
@@ -145,23 +146,39 @@ WITH present AS MATERIALIZED (
          || CASE WHEN other_runs THEN 'Z was still running' ELSE 'Z was waiting for a retry' END
     FROM dropped JOIN judged USING (job_id, scheduled_for)
 )
-SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority, now
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority, queue,
+       now
   FROM claimed, present
 UNION ALL
-SELECT job_id, scheduled_for, 0, 0, 0, 0, false, 99, now FROM dropped, present
+SELECT job_id, scheduled_for, due_at, 0, 0, 0, false, priority, queue, now FROM dropped, present
 ORDER BY priority, due_at;
 
--- name: next_due
--- When the next run of these queues falls due, and the present.
-SELECT (SELECT min(due_at)
-          FROM unnest(:queues::text[]) AS name, generate_series(0, 9) AS lane
-         CROSS JOIN LATERAL
-               (SELECT due_at
-                  FROM duly.queue
-                 WHERE NOT running AND queue = name AND priority = lane AND due_at >= :floor
-                 ORDER BY due_at
-                 LIMIT 1) AS found) AS due_at,
-       coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now;
+-- name: look
+-- When the first run of each known lane falls due, and which priority comes first in each gap
+-- between them, where there is any.
+WITH present AS MATERIALIZED (
+  SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now
+)
+SELECT true AS known, name AS queue, lane AS priority, now,
+       (SELECT due_at
+          FROM duly.queue
+         WHERE NOT running AND queue = name AND priority = lane AND due_at >= floor
+         ORDER BY due_at
+         LIMIT 1) AS due_at
+  FROM unnest(:lane_queues::text[], :lane_priorities::smallint[], :lane_floors::bigint[])
+       AS known (name, lane, floor),
+       present
+UNION ALL
+SELECT false, name,
+       (SELECT priority
+          FROM duly.queue
+         WHERE NOT running AND queue = name AND priority BETWEEN low AND high
+         ORDER BY priority
+         LIMIT 1),
+       now, NULL
+  FROM unnest(:gap_queues::text[], :gap_lows::smallint[], :gap_highs::smallint[])
+       AS gaps (name, low, high),
+       present;
 
 -- name: settle
 -- Under the tokens of the claims alone. What is over moves into history; what is to be tried again
