@@ -86,6 +86,16 @@ async def test_of_concurrent_adds_under_one_name_one_creates(jobs: JobStore) -> 
     assert len({each.job.id for each in added}) == 1
 
 
+async def test_many_with_the_same_names_in_any_order_are_added_once(jobs: JobStore) -> None:
+    """Two imports of the same names, one the other way round: neither waits for ever."""
+    for part in range(8):
+        named = [new(f"{part}-{number}") for number in range(1000)]
+        both = [named, named[::-1], named, named[::-1]]
+        added = await asyncio.gather(*(jobs.add_many(each) for each in both))
+        assert sum(each.created for one in added for each in one) == 1000
+        assert [each.job.spec.name for each in added[1]] == [each.spec.name for each in both[1]]
+
+
 async def test_jobs_without_a_name_are_all_added(jobs: JobStore) -> None:
     added = await jobs.add_many([new(), new(), new()])
     assert [each.created for each in added] == [True, True, True]

@@ -3,6 +3,9 @@
     Host known? ─► Origin ours? ─► token right? ─► URL clean? ─► body small, and JSON?
      400 421          403             401             400           413 415 400
 
+The body of a `STREAMED` route may be of any size: the guard looks at its type alone, and the route
+reads it piece by piece.
+
 A web page in the operator's browser can reach a server on localhost: it can post a form, or let its
 own name resolve to 127.0.0.1. The token stops the first, the check of `Host` the second, and no
 answer carries a CORS header. Written as plain ASGI, for it stands in the way of every request.
@@ -29,8 +32,13 @@ MAX_BODY = 1024 * 1024
 _DRAIN = 8 * MAX_BODY
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 
+STREAMED = frozenset({("POST", "/jobs/import")})
+
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@\s]+)(?::[0-9]{1,5})?")
 _JSON = re.compile(r'application/json(?:\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
+_JSON_LINES = re.compile(
+    r'application/(?:x-ndjson|jsonl)(?:\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE
+)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -73,14 +81,17 @@ class Guard:
             return
         headers = _Headers(scope["headers"])
         refusal = self._refusal(scope, headers)
-        if refusal is None and headers.has_body:
+        if (scope["method"], scope["path"]) in STREAMED:
+            if refusal is None and headers.has_body:
+                refusal = _wrong_type(headers, _JSON_LINES, "application/x-ndjson")
+        elif refusal is None and headers.has_body:
             taken = await _take_body(headers, receive)
             if taken is None:
                 return
             if isinstance(taken, Refusal):
                 refusal = taken
             else:
-                refusal = _not_json(headers) if taken else None
+                refusal = _wrong_type(headers, _JSON, "application/json") if taken else None
                 receive = _replay(taken, receive)
         if refusal is not None:
             await refusal.response()(scope, receive, send)
@@ -180,15 +191,15 @@ def _wrong_url(scope: Scope) -> Refusal | None:
     return None
 
 
-def _not_json(headers: _Headers) -> Refusal | None:
+def _wrong_type(headers: _Headers, wanted: re.Pattern[str], name: str) -> Refusal | None:
     if (
         "content-encoding" in headers
         and (headers.one("content-encoding") or "").lower() != "identity"
     ):
         return Refusal(415, "the body must not be compressed; send it without Content-Encoding")
     kind = headers.one("content-type")
-    if kind is None or not _JSON.fullmatch(kind):
-        return Refusal(415, "the body must be JSON in UTF-8; send Content-Type: application/json")
+    if kind is None or not wanted.fullmatch(kind):
+        return Refusal(415, f"the body must be JSON in UTF-8; send Content-Type: {name}")
     return None
 
 

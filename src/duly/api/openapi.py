@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
@@ -18,6 +18,7 @@ from duly.api.idempotency import HEADER, REPLAYED
 from duly.wire import JobDocument, RunDocument, RunWithTries, StatusDocument
 from duly.wire.bodies import JobBody, JobPatch
 
+JSON_LINES = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"
 _BODIES: tuple[type[BaseModel], ...] = (JobBody, JobPatch)
 
@@ -54,7 +55,7 @@ _WHY = {
     404: "There is no such thing.",
     409: "In conflict with what is there.",
     413: "The body is larger than 1 MiB.",
-    415: "The body is not application/json.",
+    415: "The body is not application/json (of an import: application/x-ndjson).",
     421: "This server is not known by that Host.",
     422: "The body or a parameter is not what it should be; `errors` names every fault.",
     503: "A database does not answer; safe to send again.",
@@ -72,6 +73,34 @@ def registers_job() -> dict[str, Any]:
         keyed=True,
         located=(200, 201),
     )
+
+
+def imports_jobs() -> dict[str, Any]:
+    a_line = {"type": "string", "description": "Lines of JSON, each a JobBody; blank ones count."}
+    told = {
+        "type": "string",
+        "description": (
+            'Lines of JSON: `{"line", "id", "created"}` or `{"line", "error": Problem}` for each '
+            'that is not blank, at last `{"lines", "created", "existing", "failed"}`, or '
+            '`{"error": Problem}` where a database does not answer.'
+        ),
+    }
+    route = _route(
+        {
+            200: {
+                "description": "What became of each line.",
+                "content": {JSON_LINES: {"schema": told}},
+            }
+        },
+        refused=(415,),
+    )
+    # Says of no type of its own that it is one of the answer's.
+    route["response_class"] = Response
+    route["openapi_extra"]["requestBody"] = {
+        "content": {JSON_LINES: {"schema": a_line}},
+        "required": False,
+    }
+    return route
 
 
 def lists_jobs() -> dict[str, Any]:

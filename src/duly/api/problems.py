@@ -84,6 +84,11 @@ def install(app: FastAPI) -> None:
 
 
 async def _duly_error(_request: Request, error: Exception) -> Response:
+    return problem_of(error)
+
+
+def problem_of(error: Exception) -> Response:
+    """The problem document of an error that Duly raised; any other is raised again."""
     match error:
         case MalformedJson():
             return problem(400, str(error), kind="malformed-json")

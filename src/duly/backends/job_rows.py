@@ -49,12 +49,12 @@ def spec_values(spec: JobSpec) -> dict[str, Any]:
 
 def new_values(new: NewJob) -> dict[str, Any]:
     """The columns of a job to be added."""
-    return spec_values(new.spec) | {
-        "team": new.team,
-        "jitter_offset": to_micros(new.jitter_offset),
-        "next_run_at": optional_micros(new.next_run_at),
-        "state": new.state.value,
-    }
+    values = spec_values(new.spec)
+    values["team"] = new.team
+    values["jitter_offset"] = to_micros(new.jitter_offset)
+    values["next_run_at"] = optional_micros(new.next_run_at)
+    values["state"] = new.state.value
+    return values
 
 
 def changed_values(job: Job) -> dict[str, Any]:

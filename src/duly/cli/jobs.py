@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from duly.cli import job_view
+from duly.cli import job_import, job_view
 from duly.cli.connection import Asked, View, connected
 from duly.cli.exits import Exit
 from duly.cli.job_fields import Changes, NewJob, add_body, edit_body
@@ -39,6 +39,9 @@ def add(job: NewJob, view: View) -> None:
     """Register a job. The same request again finds the job that it made."""
     with connected(view) as duly:
         _show_job(duly.add_job(add_body(job)), view, brief=True)
+
+
+app.command("import")(flat(job_import.import_jobs))
 
 
 @app.command("list")

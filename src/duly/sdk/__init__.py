@@ -11,5 +11,6 @@ with Client("http://127.0.0.1:7437", token) as duly:
 
 from duly.sdk.client import Client, Job, Run
 from duly.sdk.errors import ApiError, ServerUnreachable
+from duly.sdk.imports import Imported
 
-__all__ = ["ApiError", "Client", "Job", "Run", "ServerUnreachable"]
+__all__ = ["ApiError", "Client", "Imported", "Job", "Run", "ServerUnreachable"]

@@ -12,9 +12,10 @@ from urllib.parse import quote
 import httpx
 
 from duly.sdk.errors import ApiError, NotDuly, ServerUnreachable
+from duly.sdk.imports import Imported, parts, read_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
 PAGE = 200
@@ -134,6 +135,20 @@ class Client:
         """Register a job; under the same idempotency key the same body is one job."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return cast("Job", self._json("POST", "/jobs", json=dict(body), headers=headers))
+
+    def import_jobs(self, lines: Iterable[str | bytes]) -> Iterator[Imported]:
+        """Register many jobs, one JSON body a line; what became of each, in order, as it comes.
+
+        A line that is refused harms no other; a blank one is passed over, and counts. Whatever
+        breaks an import off: the same lines again make no job with a name twice.
+
+            for each in client.import_jobs(open("jobs.ndjson", "rb")):
+                print(each["line"], each.get("id") or each["error"]["detail"])
+        """
+        kind = {"Content-Type": "application/x-ndjson"}
+        for before, part in parts(lines):
+            answer = self._send("POST", "/jobs/import", content=part, headers=kind)
+            yield from read_answer(self.url, answer.content, before)
 
     def jobs(self, *, page: int = PAGE, **filters: str | None) -> Iterator[Job]:
         """All jobs that match (state, name, source, queue, owner), `page` of them a request."""

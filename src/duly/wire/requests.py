@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,20 +20,18 @@ from duly.wire.faults import Fault, InvalidBody, faults_of, kind_of
 from duly.wire.jobs import command_document, missed_document, retry_document
 from duly.wire.schedules import read_schedule
 
-_B = TypeVar("_B", bound=JobFields)
-
 _DEFAULTS = JobSpec(schedule="", command=Command())
 _TIMING = ("schedule", "timezone", "gap", "repeat")
 
 
 def read_job(document: Json) -> JobSpec:
     """The spec that the body of POST /jobs describes. Raises InvalidBody with all its faults."""
-    body, faults = _checked(JobBody, document)
+    given, faults = _checked(JobBody, document)
     schedule, timing_faults = read_schedule(document if isinstance(document, dict) else {})
     faults += timing_faults
-    if body is None or schedule is None or faults:
+    if given is None or schedule is None or faults:
         raise InvalidBody(faults)
-    return JobSpec(**(_given(body) | {"schedule": schedule}))
+    return JobSpec(**(given | {"schedule": schedule}))
 
 
 def patched(spec: JobSpec, patch: Json) -> JobSpec:
@@ -50,22 +48,22 @@ def patched(spec: JobSpec, patch: Json) -> JobSpec:
         "input": spec.input,
         "command": spec.command,
     }
-    body, faults = _checked(JobPatch, patch, together)
+    given, faults = _checked(JobPatch, patch, together)
     schedule: str | None = spec.schedule
     if not patch.keys().isdisjoint(_TIMING):
         before = {key: str(getattr(spec, key)) for key in _TIMING}
         schedule, timing_faults = read_schedule(before | patch)
         faults += timing_faults
-    if body is None or schedule is None or faults:
+    if given is None or schedule is None or faults:
         raise InvalidBody(faults)
     reset = {key: getattr(_DEFAULTS, key) for key, value in patch.items() if value is None}
-    return replace(spec, **(reset | _given(body) | {"schedule": schedule}))
+    return replace(spec, **(reset | given | {"schedule": schedule}))
 
 
 def _checked(
-    model: type[_B], document: Json, before: Mapping[str, Any] | None = None
-) -> tuple[_B | None, list[Fault]]:
-    """The body as its model, and its faults, those between fields included.
+    model: type[JobFields], document: Json, before: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any] | None, list[Fault]]:
+    """The values that the body gives, and its faults, those between fields included.
 
     Args:
         before: what stands in fields that the document does not name.
@@ -76,8 +74,8 @@ def _checked(
         body = model.model_validate(document)
     except ValidationError as error:
         return None, faults_of(error, list(model.model_fields))
-    values = {**(before or {}), **dict.fromkeys(document), **_given(body)}
-    return body, _faults_between(values)
+    given = _given(body)
+    return given, _faults_between({**(before or {}), **dict.fromkeys(document), **given})
 
 
 def _no_object(document: Json) -> Fault:

@@ -59,4 +59,6 @@ def _told(
 
 
 def _choice(kind: type[_E], value: object, default: _E) -> _E:
+    if value is None:
+        return default
     return kind(value) if value in [each.value for each in kind] else default

@@ -22,6 +22,7 @@ JOB = {"schedule": "every 5 minutes", "command": {"shell": "true"}}
 ROUTES = [
     ("GET", "/jobs"),
     ("POST", "/jobs"),
+    ("POST", "/jobs/import"),
     ("GET", "/jobs/j1"),
     ("PATCH", "/jobs/j1"),
     ("DELETE", "/jobs/j1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,12 @@ _SETTINGS = settings(
 pytestmark = pytest.mark.anyio
 
 
+@schemathesis.serializer("application/x-ndjson")
+def _lines(_context: Any, value: Any) -> bytes:
+    """To schemathesis the lines of an import are a text; one that does not fit is any JSON."""
+    return value.encode() if isinstance(value, str) else json.dumps(value).encode()
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_the_api_keeps_to_its_own_description(
     tmp_path: Path, token: str, mode: GenerationMode
@@ -46,11 +53,13 @@ def test_the_api_keeps_to_its_own_description(
         # A schedule is more than a string, so a body that fits may rightly be refused.
         case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
 
+    # Nothing that a request could get wrong; each line of an import is answered for itself.
+    always_right = ("/healthz", "/readyz", "/status", "/jobs/import")
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
-        if mode is GenerationMode.NEGATIVE and operation.path in ("/healthz", "/readyz", "/status"):
-            continue  # nothing that a request could get wrong
+        if mode is GenerationMode.NEGATIVE and operation.path in always_right:
+            continue
         strategy = operation.as_strategy(generation_mode=mode)
         seed(20261024)(_SETTINGS(given(case=strategy)(check)))()
 
@@ -75,6 +84,7 @@ async def test_every_route_is_described_with_its_refusals(app: FastAPI) -> None:
         ("GET", "/status"),
         ("PATCH", "/jobs/{job_id}"),
         ("POST", "/jobs"),
+        ("POST", "/jobs/import"),
         ("POST", "/jobs/{job_id}/pause"),
         ("POST", "/jobs/{job_id}/resume"),
         ("POST", "/jobs/{job_id}/run"),

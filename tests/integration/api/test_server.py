@@ -4,52 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
-import pytest
-import uvicorn
-
-from duly.api import create_app
-from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import SystemClock
 
 BODY = json.dumps({"schedule": "every 5 minutes", "command": {"shell": "true"}}).encode()
-
-
-class _Server(uvicorn.Server):
-    """Says when it listens, so that nothing has to wait by the clock."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-
-@pytest.fixture
-def address(tmp_path: Path, token: str) -> Iterator[tuple[str, int]]:
-    clock = SystemClock()
-    app = create_app(
-        jobs=SqliteJobStore(tmp_path / "jobs.db", clock),
-        runs=SqliteRunStore(tmp_path / "runs.db", clock),
-        clock=clock,
-        token=token,
-        allowed_hosts=["localhost", "127.0.0.1"],
-    )
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    assert server.listening.wait(10)
-    yield listener.getsockname()
-    server.should_exit = True
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def ask(address: tuple[str, int], request: bytes) -> tuple[int, bytes]:

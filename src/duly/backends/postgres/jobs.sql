@@ -8,7 +8,9 @@ SELECT nextval(pg_get_serial_sequence('duly.jobs', 'id')) FROM generate_series(1
 
 -- name: add_jobs
 -- Nothing for those whose team has a live job of the name: the caller then reads that one. The
--- active ones get their timers in the same statement.
+-- active ones get their timers in the same statement. They go in by name: of two calls with the same
+-- names, each in its own order, neither then waits for a name that the other has while it holds one
+-- that the other waits for.
 WITH added AS (
   INSERT INTO duly.jobs (id, team, name, description, schedule, timezone, gap, repeat, starts_at,
                          ends_at, command, input, jitter, overlap, missed, retry, timeout, queue,
@@ -28,6 +30,7 @@ WITH added AS (
          AS new (id, team, name, description, schedule, timezone, gap, repeat, starts_at,
                  ends_at, command, input, jitter, overlap, missed, retry, timeout, queue,
                  priority, owner, alert, source, jitter_offset, state)
+   ORDER BY team, name, id
   ON CONFLICT (team, name) WHERE name IS NOT NULL AND state <> 'deleted' DO NOTHING
   RETURNING id
 ), timed AS (

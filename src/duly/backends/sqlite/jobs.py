@@ -57,7 +57,7 @@ class SqliteJobStore:
                 if known is not None and known["job_id"] is not None:
                     row = _fetch(db, "job_by_id", {"id": known["job_id"]})
                     return Added(job_of(row), created=False)
-            added = _add(db, new, at)
+            (added,) = _add(db, [new], at)
             if added.created and request is not None and answer is not None:
                 _store_answer(db, request, answer(added.job), added.job.id, at)
             return added
@@ -66,7 +66,7 @@ class SqliteJobStore:
 
     async def add_many(self, new: Sequence[NewJob], *, now: datetime | None = None) -> list[Added]:
         at = now or self._clock.now()
-        return await self._database.write(lambda db: [_add(db, each, at) for each in new])
+        return await self._database.write(lambda db: _add(db, new, at))
 
     async def recall(self, request: RequestKey) -> StoredAnswer | None:
         known = await self._database.read(lambda db: _recall(db, request))
@@ -208,14 +208,46 @@ def _advance(db: sqlite3.Connection, move: Move) -> int:
     return db.execute(_SQL["advance_jittered_timers"], values).rowcount
 
 
-def _add(db: sqlite3.Connection, new: NewJob, at: datetime) -> Added:
-    values = new_values(new) | {"now": micros(at)}
-    added = db.execute(_SQL["add_job"], values).fetchone()
-    if added is not None:
-        _set_timer(db, added[0], values["next_run_at"], 1)
-        return Added(added_job(added[0], new, at), created=True)
-    row = _fetch(db, "job_by_name", {"team": new.team, "name": new.spec.name})
-    return Added(job_of(row), created=False)
+def _add(db: sqlite3.Connection, new: Sequence[NewJob], at: datetime) -> list[Added]:
+    """Add all whose names are free, by ids counted here: nothing has to be read back.
+
+    The write lock is held: a name that is free stays so, and nobody else takes an id.
+    """
+    there = _namesakes(db, new)
+    (last,) = db.execute(_SQL["last_id"]).fetchone()
+    at_us = micros(at)
+    outcomes: list[Added] = []
+    rows: list[dict[str, Any]] = []
+    for each in new:
+        name = each.team, each.spec.name
+        known = there.get(name)
+        if known is not None:
+            outcomes.append(Added(known, created=False))
+            continue
+        job = added_job(last + len(rows) + 1, each, at)
+        rows.append({"id": job.id, "now": at_us, **new_values(each)})
+        outcomes.append(Added(job, created=True))
+        if each.spec.name is not None:
+            there[name] = job
+    db.executemany(_SQL["add_jobs"], rows)
+    timers = (
+        {"job_id": row["id"], "next_run_at": row["next_run_at"], "schedule_version": 1}
+        for row in rows
+        if row["next_run_at"] is not None
+    )
+    db.executemany(_SQL["set_timer"], timers)
+    return outcomes
+
+
+def _namesakes(db: sqlite3.Connection, new: Sequence[NewJob]) -> dict[tuple[str, str | None], Job]:
+    """The jobs that have names of the new ones already, by team and name."""
+    found: dict[tuple[str, str | None], Job] = {}
+    for team in {each.team for each in new}:
+        names = [each.spec.name for each in new if each.team == team and each.spec.name is not None]
+        if names:
+            rows = _rows(db, "jobs_by_names", {"team": team, "names": json.dumps(names)})
+            found |= {(team, row["name"]): job_of(row) for row in rows}
+    return found
 
 
 def _set_timer(

@@ -1,17 +1,18 @@
 -- Queries of the jobs database. Every dialect has the same names.
 
--- name: add_job
--- Nothing where the team has a live job of the name: the caller then reads that one.
-INSERT INTO jobs (team, name, description, schedule, timezone, gap, repeat, starts_at, ends_at,
+-- name: last_id
+-- The highest id ever given; the next ones belong to whoever holds the write lock.
+SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs';
+
+-- name: add_jobs
+INSERT INTO jobs (id, team, name, description, schedule, timezone, gap, repeat, starts_at, ends_at,
                   command, input, jitter, overlap, missed, retry, timeout, queue, priority, owner,
                   alert, source, jitter_offset, state,
                   schedule_version, version, created_at, updated_at, changed_at)
-VALUES (:team, :name, :description, :schedule, :timezone, :gap, :repeat, :starts_at, :ends_at,
+VALUES (:id, :team, :name, :description, :schedule, :timezone, :gap, :repeat, :starts_at, :ends_at,
         :command, :input, :jitter, :overlap, :missed, :retry, :timeout, :queue, :priority, :owner,
         :alert, :source, :jitter_offset, :state,
-        1, 1, :now, :now, :now)
-ON CONFLICT (team, name) WHERE name IS NOT NULL AND state <> 'deleted' DO NOTHING
-RETURNING id;
+        1, 1, :now, :now, :now);
 
 -- name: job_by_id
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id WHERE id = :id;
@@ -26,6 +27,10 @@ SELECT id, version FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: job_by_name
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
  WHERE team = :team AND name = :name AND state <> 'deleted';
+
+-- name: jobs_by_names
+SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
+ WHERE team = :team AND name IN (SELECT value FROM json_each(:names)) AND state <> 'deleted';
 
 -- name: list_jobs
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
