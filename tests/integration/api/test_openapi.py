@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import schemathesis
 from fastapi import FastAPI
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
@@ -50,6 +50,8 @@ def test_the_api_keeps_to_its_own_description(
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
 
     def check(case: Case[Any]) -> None:
+        # A parameter without a value is not sent, so what was to be wrong by it is right.
+        assume(not any(value in ([], {}) for value in (case.query or {}).values()))
         # A schedule is more than a string, so a body that fits may rightly be refused.
         case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
 
