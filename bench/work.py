@@ -66,7 +66,7 @@ async def _work_off(place: Path, executor: Executor, amount: int) -> float:
     await runs.save(
         [PlannedRun(each.job.id, due_us, due_us, "default", 5, True, 1) for each in added]
     )
-    worker = _worker(jobs, runs, heartbeats, executor, Telemetry(logger("bench")))
+    worker = worker_of(jobs, runs, heartbeats, executor, Telemetry(logger("bench")))
     stop = Stop()
     with stopwatch() as watch:
         working = asyncio.create_task(worker.run(stop))
@@ -85,16 +85,19 @@ def no_op_worker(
     jobs: JobStore, runs: RunStore, heartbeats: RunStore, telemetry: Telemetry
 ) -> Worker:
     """A worker whose commands do nothing."""
-    return _worker(jobs, runs, heartbeats, NoOp(SystemClock()), telemetry)
+    return worker_of(jobs, runs, heartbeats, NoOp(SystemClock()), telemetry)
 
 
-def _worker(
+def worker_of(
     jobs: JobStore,
     runs: RunStore,
     heartbeats: RunStore,
     executor: Executor,
     telemetry: Telemetry,
+    *,
+    slots: int = 256,
 ) -> Worker:
+    """A worker with this executor."""
     clock = AnchoredClock()
     return Worker(
         jobs,
@@ -103,7 +106,7 @@ def _worker(
         executor,
         clock,
         telemetry,
-        info=WorkerInfo("bench", "host", 1, ("default",), 256, clock.now(), clock.now()),
+        info=WorkerInfo("bench", "host", 1, ("default",), slots, clock.now(), clock.now()),
         beat_s=30,
         lease_s=120,
         grace_s=5,

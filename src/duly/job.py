@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from duly.schedule import Gap, Repeat, Schedule, parse
 
@@ -185,6 +185,20 @@ class Job:
 
 
 _JOB_REF = re.compile(r"j([1-9][0-9]{0,17})", re.ASCII)
+
+
+class Task(NamedTuple):
+    """The little of a job that a worker needs: what to run, and whether it may still start."""
+
+    job_id: int
+    version: int
+    state: JobState
+    schedule_version: int
+    changed_at: datetime
+    command: Command
+    input: str | None
+    timeout: timedelta
+    retry: Retry
 
 
 def job_ref(job_id: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from duly.job import Job, JobState, Missed, MissedPolicy, Retry
+from duly.job import Job, JobState, Missed, MissedPolicy, Retry, Task
 from duly.run import ClaimedRun, Outcome, Status
 from duly.schedule import Schedule
 
@@ -218,7 +218,7 @@ def backoff(retry: Retry, attempt: int) -> timedelta:
     return min(retry.cap, retry.backoff * (1 << min(attempt - 1, 30)))
 
 
-def void_reason(run: ClaimedRun, job: Job | None) -> str | None:
+def void_reason(run: ClaimedRun, job: Task | None) -> str | None:
     """Why a claimed run must not start after all, or None.
 
     A schedule's edit voids what was planned for after it; slots due before it stay. Pause and

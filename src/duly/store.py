@@ -18,7 +18,7 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from duly.history import Row, Table
-from duly.job import Job, JobSpec, JobState
+from duly.job import Job, JobSpec, JobState, Task
 from duly.run import ClaimedRun, Outcome, Output, PlannedRun, PlannedSlot, Run, RunKey, Status, Try
 
 
@@ -148,6 +148,10 @@ class JobStore(Protocol):
 
     async def get_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
         """The jobs that exist among `job_ids`, deleted ones too."""
+        ...
+
+    async def tasks(self, job_ids: Sequence[int]) -> dict[int, Task]:
+        """What a worker needs of the jobs that exist among `job_ids`, deleted ones too."""
         ...
 
     async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:

@@ -177,6 +177,28 @@ async def test_due_carries_what_planning_needs(jobs: JobStore) -> None:
     )
 
 
+async def test_tasks_are_what_a_worker_needs(jobs: JobStore, clock: ManualClock) -> None:
+    added = await jobs.add(NewJob("ops", EVERY_FIELD, timedelta(0), DUE))
+    other = await jobs.add(new("deleted"))
+    gone = replace(other.job, state=JobState.DELETED, next_run_at=None)
+    await jobs.replace(gone, expected_version=1)
+    found = await jobs.tasks([added.job.id, other.job.id, 99])
+    assert found.keys() == {added.job.id, other.job.id}
+    spec = EVERY_FIELD
+    assert found[added.job.id] == (
+        added.job.id,
+        1,
+        JobState.ACTIVE,
+        1,
+        clock.now(),
+        spec.command,
+        spec.input,
+        spec.timeout,
+        spec.retry,
+    )
+    assert found[other.job.id][1:3] == (2, JobState.DELETED)
+
+
 async def test_advance_moves_a_job_on(jobs: JobStore) -> None:
     term = await jobs.take_over("me")
     added = await jobs.add(new())

@@ -16,7 +16,7 @@ from duly.encoding import (
     from_micros,
     to_micros,
 )
-from duly.job import Job, JobSpec, JobState, Overlap
+from duly.job import Job, JobSpec, JobState, Overlap, Task
 from duly.schedule import Gap, Repeat
 from duly.store import NewJob
 
@@ -123,6 +123,21 @@ def job_of(row: Any) -> Job:
         created_at=instant(row["created_at"]),
         updated_at=instant(row["updated_at"]),
         changed_at=instant(row["changed_at"]),
+    )
+
+
+def task_of(row: Any) -> Task:
+    """A row of the query `tasks`."""
+    return Task(
+        row[0],
+        row[1],
+        JobState(row[2]),
+        row[3],
+        instant(row[4]),
+        decode_command(row[5]),
+        row[6],
+        from_micros(row[7]),
+        decode_retry(row[8]),
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from duly.events import Event, OverlapSkipped
-from duly.job import Job
+from duly.job import Task
 from duly.policy import void_reason
 from duly.run import ClaimedRun, Outcome, Status
 from duly.store import JobStore, RunStore, Settlement
@@ -26,7 +26,7 @@ class Assignment:
     """A run and the job it belongs to, ready to be executed."""
 
     run: ClaimedRun
-    job: Job
+    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Taken:
     events: tuple[Event, ...] = ()
 
 
-class KnownJobs:
+class KnownTasks:
     """Jobs as a worker last read them. Each is used only while its version is the present one.
 
     A job that runs every second is read once, not every second: when two hundred fall due
@@ -47,22 +47,26 @@ class KnownJobs:
     """
 
     def __init__(self, most: int = 10_000) -> None:
-        self._jobs: dict[int, Job] = {}
+        self._tasks: dict[int, Task] = {}
         self._most = most
 
-    async def look_up(self, jobs: JobStore, job_ids: Collection[int]) -> Mapping[int, Job]:
+    async def look_up(self, jobs: JobStore, job_ids: Collection[int]) -> Mapping[int, Task]:
         """The jobs as they are now; those that do not exist are missing."""
-        versions = await jobs.versions(list(job_ids))
-        changed = [
-            job_id
+        known = [job_id for job_id in job_ids if job_id in self._tasks]
+        versions = await jobs.versions(known) if known else {}
+        found = {
+            job_id: task
             for job_id, version in versions.items()
-            if (job := self._jobs.get(job_id)) is None or job.version != version
-        ]
-        if changed:
-            if len(self._jobs) + len(changed) > self._most:
-                self._jobs.clear()
-            self._jobs.update(await jobs.get_many(changed))
-        return {job_id: self._jobs[job_id] for job_id in versions if job_id in self._jobs}
+            if (task := self._tasks[job_id]).version == version
+        }
+        others = [job_id for job_id in job_ids if job_id not in found]
+        if others:
+            read = await jobs.tasks(others)
+            if len(self._tasks) + len(read) > self._most:
+                self._tasks.clear()
+            self._tasks |= read
+            found |= read
+        return found
 
 
 async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int) -> Taken:
@@ -73,7 +77,7 @@ async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int
 
 
 async def assign(
-    jobs: JobStore, runs: RunStore, known: KnownJobs, taken: Sequence[ClaimedRun]
+    jobs: JobStore, runs: RunStore, known: KnownTasks, taken: Sequence[ClaimedRun]
 ) -> list[Assignment]:
     """Pair taken runs with their jobs; cancel those that are void. Can be repeated if it fails."""
     found = await known.look_up(jobs, {run.job_id for run in taken})

@@ -16,13 +16,13 @@ def execute(
     executor: Executor, assignment: Assignment, on_end: Callable[[Result], None]
 ) -> Execution | None:
     """Start the command; `on_end` is called once with its result, perhaps before this returns."""
-    run, spec = assignment.run, assignment.job.spec
+    run, task = assignment.run, assignment.task
     order = Order(
         key=run.key,
         attempt=run.attempt,
         token=run.token,
-        command=spec.command,
-        input=spec.input,
-        timeout=spec.timeout,
+        command=task.command,
+        input=task.input,
+        timeout=task.timeout,
     )
     return executor.start(order, on_end)

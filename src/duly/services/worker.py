@@ -19,7 +19,7 @@ from functools import partial
 from duly.clock import AnchoredClock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, KnownJobs, Taken, assign, take
+from duly.flow.claim import Assignment, KnownTasks, Taken, assign, take
 from duly.flow.execute import execute
 from duly.flow.finish import Ended, finish
 from duly.job import Retry
@@ -32,7 +32,9 @@ from duly.telemetry import Telemetry
 _POLL_S = 0.1
 # What is due and was not claimed is in the hands of another claim; asking at once would be in vain.
 _SHORTEST_S = 0.002
-_CLAIM_BATCH = 500
+_CLAIM_BATCH = 1000
+# Results that may wait to be stored, as a multiple of the slots.
+_UNSAVED_FREE = 2
 # For so long after a claim whose answer did not come, the database may still carry it out.
 _UNHEARD_S = 60.0
 _KILL_GRACE_S = 5.0
@@ -76,7 +78,7 @@ class Worker:
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._replaces = replaces
-        self._known = KnownJobs()
+        self._known = KnownTasks()
         self._taken: list[ClaimedRun] = []
         self._mine: set[int] = set()  # the tokens of all that was taken and is not settled
         self._unheard_until = 0.0
@@ -106,7 +108,10 @@ class Worker:
         await self._heartbeats.end_worker(self._info.id)
 
     async def _claim(self) -> float:
-        room = min(self._info.concurrency - len(self._executing) - self._unsaved, _CLAIM_BATCH)
+        # What has ended takes no slot while it is being stored, or nothing would start meanwhile;
+        # where it cannot be stored, no more comes than memory holds.
+        waiting = max(0, self._unsaved - _UNSAVED_FREE * self._info.concurrency)
+        room = min(self._info.concurrency - len(self._executing) - waiting, _CLAIM_BATCH)
         if room < 1 or self._clock.monotonic() >= self._lease_until:
             return _POLL_S
         next_due: datetime | None = None
@@ -173,7 +178,7 @@ class Worker:
     def _on_end(self, assignment: Assignment, result: Result) -> None:
         run = assignment.run
         self._executing.pop(run.token, None)
-        self._ended.append(Ended(run, assignment.job.spec.retry, result))
+        self._ended.append(Ended(run, assignment.task.retry, result))
         self._unsaved += 1
         self._results.ring()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from duly.clock import ManualClock
 from duly.executor import Result
-from duly.flow.claim import Assignment, KnownJobs, assign, take
+from duly.flow.claim import Assignment, KnownTasks, assign, take
 from duly.flow.finish import Ended, finish
 from duly.flow.plan import plan
 from duly.flow.register import register
@@ -32,7 +32,7 @@ class Plant:
     runs: RunStore
     clock: ManualClock
     term: int = 0
-    known: KnownJobs = field(default_factory=KnownJobs)
+    known: KnownTasks = field(default_factory=KnownTasks)
     horizon: timedelta = timedelta(0)
 
     async def register(self, schedule: str, **spec: Any) -> Job:
@@ -60,7 +60,7 @@ class Plant:
         """End a try now."""
         now = self.clock.now()
         result = Result(outcome, now, now, reason=None if outcome is Outcome.SUCCEEDED else "x")
-        await finish(self.runs, [Ended(assignment.run, assignment.job.spec.retry, result)])
+        await finish(self.runs, [Ended(assignment.run, assignment.task.retry, result)])
 
     async def job(self, job: Job) -> Job:
         found = await self.jobs.get(job.id)

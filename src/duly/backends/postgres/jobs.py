@@ -8,12 +8,12 @@ from itertools import chain
 
 import asyncpg
 
-from duly.backends.job_rows import added_job, changed_values, job_of, new_values
+from duly.backends.job_rows import added_job, changed_values, job_of, new_values, task_of
 from duly.backends.postgres.database import Database, Record, Session, load_queries
 from duly.backends.postgres.floor import LOWEST, Floor
 from duly.clock import Clock, instant, micros
 from duly.errors import KeyReused
-from duly.job import Job, JobState
+from duly.job import Job, JobState, Task
 from duly.store import (
     Added,
     DueJob,
@@ -101,6 +101,10 @@ class PostgresJobStore:
     async def get_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
         rows = await self._database.fetch(_SQL["jobs_by_ids"], ids=job_ids)
         return {row["id"]: job_of(row) for row in rows}
+
+    async def tasks(self, job_ids: Sequence[int]) -> dict[int, Task]:
+        rows = await self._database.fetch(_SQL["tasks"], ids=job_ids)
+        return {row[0]: task_of(row) for row in rows}
 
     async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:
         rows = await self._database.fetch(_SQL["versions"], ids=job_ids)

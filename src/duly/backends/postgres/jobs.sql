@@ -46,6 +46,10 @@ SELECT id FROM added;
 SELECT jobs.*, next_run_at FROM duly.jobs LEFT JOIN duly.timers ON job_id = id
  WHERE id = ANY (:ids::bigint[]);
 
+-- name: tasks
+SELECT id, version, state, schedule_version, changed_at, command, input, timeout, retry
+  FROM duly.jobs WHERE id = ANY (:ids::bigint[]);
+
 -- name: versions
 SELECT id, version FROM duly.jobs WHERE id = ANY (:ids::bigint[]);
 

@@ -193,48 +193,48 @@ WITH ends AS MATERIALIZED (
          WITH ORDINALITY
          AS ends (for_job, slot, for_token, attempt, outcome, status, ended_at, began_at, again_at,
                   given_back, code, with_signal, why, head, tail, missing, place)
+), held AS MATERIALIZED (
+  -- By the key, row by row: whatever the planner thinks of how many run at present.
+  SELECT ends.*, found.*, coalesce(began_at, started_at) AS start
+    FROM ends
+   CROSS JOIN LATERAL
+         (SELECT ctid AS at, running, due_at, queue, priority, manual, schedule_version, attempts,
+                 interruptions, worker, queued_at, started_at
+            FROM duly.queue
+           WHERE job_id = for_job AND scheduled_for = slot AND token = for_token
+           LIMIT 1
+             FOR UPDATE) AS found
+   WHERE running
 ), gone AS (
-  DELETE FROM duly.queue USING ends
-   WHERE job_id = for_job AND scheduled_for = slot AND token = for_token AND running
-     AND status <> 'queued'
-  RETURNING queue.*, ends.*
+  DELETE FROM duly.queue
+   WHERE ctid = ANY (ARRAY(SELECT at FROM held WHERE status <> 'queued'))
 ), filed AS (
   INSERT INTO duly.runs (job_id, scheduled_for, status, due_at, queue, priority, manual,
                          schedule_version, attempts, interruptions, worker, token, queued_at,
                          started_at, finished_at, exit_code, signal, reason, voided)
-  SELECT job_id, scheduled_for, status, due_at, queue, priority, manual, schedule_version,
-         attempts - given_back, interruptions + (outcome = 'interrupted')::integer, worker, token,
-         queued_at, coalesce(began_at, started_at), ended_at, code, with_signal, why,
-         outcome = 'canceled'
-    FROM gone
+  SELECT for_job, slot, status, due_at, queue, priority, manual, schedule_version,
+         attempts - given_back, interruptions + (outcome = 'interrupted')::integer, worker,
+         for_token, queued_at, start, ended_at, code, with_signal, why, outcome = 'canceled'
+    FROM held
+   WHERE status <> 'queued'
 ), back AS (
   UPDATE duly.queue
-     SET running = false, due_at = coalesce(again_at, due_at), attempts = attempts - given_back,
-         interruptions = interruptions + (outcome = 'interrupted')::integer,
-         started_at = coalesce(began_at, started_at), finished_at = ended_at, exit_code = code,
-         signal = with_signal, reason = why
-    FROM ends
-   WHERE job_id = for_job AND scheduled_for = slot AND token = for_token AND running
-     AND status = 'queued'
-  RETURNING place, job_id, scheduled_for, for_token, attempt, outcome, worker, started_at, ended_at,
-            code, with_signal, why, head, tail, missing
-), held AS (
-  SELECT place, job_id, scheduled_for, for_token, attempt, outcome, worker,
-         coalesce(began_at, started_at) AS started_at, ended_at, code, with_signal, why, head, tail,
-         missing
-    FROM gone
-  UNION ALL
-  SELECT * FROM back
+     SET running = false, due_at = coalesce(again_at, held.due_at),
+         attempts = held.attempts - given_back,
+         interruptions = held.interruptions + (outcome = 'interrupted')::integer,
+         started_at = start, finished_at = ended_at, exit_code = code, signal = with_signal,
+         reason = why
+    FROM held
+   WHERE queue.ctid = at AND status = 'queued'
 ), tried AS (
   INSERT INTO duly.tries (job_id, scheduled_for, token, attempt, outcome, worker, started_at,
                           finished_at, exit_code, signal, reason)
-  SELECT job_id, scheduled_for, for_token, attempt, outcome, worker, started_at, ended_at, code,
-         with_signal, why
+  SELECT for_job, slot, for_token, attempt, outcome, worker, start, ended_at, code, with_signal, why
     FROM held
    WHERE outcome <> 'succeeded' OR attempt > 1
 ), kept AS (
   INSERT INTO duly.outputs (job_id, scheduled_for, token, attempt, head, tail, dropped)
-  SELECT job_id, scheduled_for, for_token, attempt, head, tail, missing
+  SELECT for_job, slot, for_token, attempt, head, tail, missing
     FROM held
    WHERE head IS NOT NULL
 )

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from duly.backends import named_queries
-from duly.backends.job_rows import added_job, changed_values, job_of, new_values
+from duly.backends.job_rows import added_job, changed_values, job_of, new_values, task_of
 from duly.backends.sqlite.database import Database
 from duly.clock import Clock, micros
 from duly.errors import KeyReused
-from duly.job import Job, JobState
+from duly.job import Job, JobState, Task
 from duly.store import (
     Added,
     DueJob,
@@ -95,6 +95,11 @@ class SqliteJobStore:
             return {row["id"]: job_of(row) for row in rows}
 
         return await self._database.read(work)
+
+    async def tasks(self, job_ids: Sequence[int]) -> dict[int, Task]:
+        ids = {"ids": json.dumps(list(job_ids))}
+        rows = await self._database.read(lambda db: db.execute(_SQL["tasks"], ids).fetchall())
+        return {row[0]: task_of(row) for row in rows}
 
     async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:
         ids = {"ids": json.dumps(list(job_ids))}

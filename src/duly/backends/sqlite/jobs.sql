@@ -21,6 +21,10 @@ SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id WHERE id = 
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
  WHERE id IN (SELECT value FROM json_each(:ids));
 
+-- name: tasks
+SELECT id, version, state, schedule_version, changed_at, command, input, timeout, retry
+  FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: versions
 SELECT id, version FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
