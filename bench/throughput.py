@@ -66,7 +66,7 @@ async def measure(engine: Engine, amount: int = RUNS) -> Figure:
         working = asyncio.create_task(worker.run(stop))
         while executor.ended < amount:  # noqa: ASYNC110 - seen from outside
             await asyncio.sleep(0.02)
-        while await heartbeats.history(RunFilter(status=Status.RUNNING), limit=1):
+        while await heartbeats.held("bench"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     stop.ask()
     await working

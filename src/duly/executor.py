@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from duly.job import Command
 from duly.run import Outcome, Output, RunKey
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """All that an executor needs to know of a run.
 
     Args:
@@ -37,8 +36,7 @@ class Order:
     timeout: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """How a command ended.
 
     Args:

@@ -184,6 +184,9 @@ class Next:
     counts: bool = True
 
 
+_SUCCEEDED = Next(Status.SUCCEEDED)
+
+
 def after_try(retry: Retry, outcome: Outcome, *, attempt: int, at: datetime) -> Next:
     """What follows try number `attempt`, which ended `at` with `outcome`.
 
@@ -193,7 +196,7 @@ def after_try(retry: Retry, outcome: Outcome, *, attempt: int, at: datetime) -> 
     """
     match outcome:
         case Outcome.SUCCEEDED:
-            return Next(Status.SUCCEEDED)
+            return _SUCCEEDED
         case Outcome.CANCELED:
             return Next(Status.CANCELED, counts=False)
         case Outcome.INTERRUPTED:

@@ -59,11 +59,11 @@ class Telemetry:
 
     def __init__(self, log: Logger, *, verbose: bool = False) -> None:
         self._log = log
-        self._verbose = verbose
+        self.verbose = verbose
 
     def emit(self, events: Iterable[Event]) -> None:
         for event in events:
-            if self._verbose or not _goes_well(event):
+            if self.verbose or not _goes_well(event):
                 self._write(event)
 
     def say(self, action: str, **facts: Any) -> None:

@@ -32,7 +32,7 @@ HOT = [
         {"worker": "w", "first_token": 1, "now": 1, "pairs": "[]"},
         "PRIMARY KEY (scheduled_for=? AND job_id=?)",
     ),
-    ("runs", "lost_runs", {"alive_since": 1, "limit": 1}, "runs_held"),
+    ("runs", "lost_runs", {"alive_since": 1, "limit": 1}, "runs_open"),
     (
         "runs",
         "list_runs_of_job",
@@ -46,9 +46,11 @@ HOT = [
 def test_a_hot_statement_goes_by_its_index(
     schema: str, query: str, values: Any, index: str
 ) -> None:
-    script = files("duly.backends.sqlite.migrations").joinpath(f"{schema}_0001.sql")
+    scripts = files("duly.backends.sqlite.migrations").iterdir()
     database = sqlite3.connect(":memory:")
-    database.executescript(script.read_text("utf-8"))
+    for script in sorted(scripts, key=lambda script: script.name):
+        if script.name.startswith(f"{schema}_"):
+            database.executescript(script.read_text("utf-8"))
     sql = named_queries.load("duly.backends.sqlite", f"{schema}.sql")[query]
     plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     database.close()

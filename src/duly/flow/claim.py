@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from duly.events import Event, OverlapSkipped
 from duly.job import Task
@@ -21,8 +22,7 @@ from duly.run import ClaimedRun, Outcome, Status
 from duly.store import JobStore, RunStore, Settlement
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """A run and the job it belongs to, ready to be executed."""
 
     run: ClaimedRun

@@ -8,7 +8,7 @@ counts the try as lost; a repeated call finds the run settled and is discarded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duly.events import Event, ResultDiscarded, RunEnded
 from duly.executor import Result
@@ -18,8 +18,7 @@ from duly.run import ClaimedRun
 from duly.store import RunStore, Settlement
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """A try that has ended, with the policy that says what follows."""
 
     run: ClaimedRun

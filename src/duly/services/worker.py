@@ -19,11 +19,12 @@ from functools import partial
 from duly.clock import AnchoredClock
 from duly.events import RunStarted
 from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, KnownTasks, Taken, assign, take
+from duly.flow.claim import Assignment, KnownTasks, assign
 from duly.flow.execute import execute
 from duly.flow.finish import Ended, finish
 from duly.job import Retry
 from duly.run import ClaimedRun, Outcome
+from duly.services.intake import Intake
 from duly.services.loop import Bell, Stop, repeat
 from duly.store import JobStore, RunStore, WorkerInfo
 from duly.telemetry import Telemetry
@@ -32,11 +33,8 @@ from duly.telemetry import Telemetry
 _POLL_S = 0.1
 # What is due and was not claimed is in the hands of another claim; asking at once would be in vain.
 _SHORTEST_S = 0.002
-_CLAIM_BATCH = 1000
 # Results that may wait to be stored, as a multiple of the slots.
 _UNSAVED_FREE = 2
-# For so long after a claim whose answer did not come, the database may still carry it out.
-_UNHEARD_S = 60.0
 _KILL_GRACE_S = 5.0
 # Commands are killed this long before the lease ends, so that two copies never overlap.
 _LEASE_MARGIN = 0.25
@@ -80,8 +78,7 @@ class Worker:
         self._replaces = replaces
         self._known = KnownTasks()
         self._taken: list[ClaimedRun] = []
-        self._mine: set[int] = set()  # the tokens of all that was taken and is not settled
-        self._unheard_until = 0.0
+        self._intake = Intake(runs, clock, telemetry, info)
         self._executing: dict[int, Execution] = {}
         self._ended: list[Ended] = []
         self._unsaved = 0
@@ -108,26 +105,21 @@ class Worker:
         await self._heartbeats.end_worker(self._info.id)
 
     async def _claim(self) -> float:
-        # What has ended takes no slot while it is being stored, or nothing would start meanwhile;
-        # where it cannot be stored, no more comes than memory holds.
-        waiting = max(0, self._unsaved - _UNSAVED_FREE * self._info.concurrency)
-        room = min(self._info.concurrency - len(self._executing) - waiting, _CLAIM_BATCH)
-        if room < 1 or self._clock.monotonic() >= self._lease_until:
+        if self._room() < 1 or self._clock.monotonic() >= self._lease_until:
             return _POLL_S
         next_due: datetime | None = None
         more = False
         if not self._taken:
-            await self._take_unheard()
-        if not self._taken:
-            taken = await self._take(room)
-            next_due = taken.next_due
-            more = len(taken.runs) + len(taken.events) == room
+            taken = await self._intake.take(self._room())
+            self._taken, next_due, more = taken.runs, taken.next_due, taken.more
+        if more:
+            self._intake.take_ahead(self._room())
         assignments = []
         if self._taken:
             # If the jobs database fails now, these runs are still ours, and next time comes first.
             assignments = await assign(self._jobs, self._runs, self._known, self._taken)
             void = {run.token for run in self._taken} - {each.run.token for each in assignments}
-            self._mine -= void
+            self._intake.settled(void)
             self._taken = []
         # All that is due is started before anything that has ended is looked at: a rush is late by
         # its starts alone.
@@ -135,29 +127,15 @@ class Worker:
             self._start(assignment)
         return 0 if more else self._until(next_due)
 
-    async def _take(self, room: int) -> Taken:
-        before, self._unheard_until = self._unheard_until, self._clock.monotonic() + _UNHEARD_S
-        taken = await take(self._runs, worker=self._info.id, queues=self._info.queues, limit=room)
-        self._unheard_until = before
-        self._telemetry.emit(taken.events)
-        self._clock.anchor(taken.now)
-        self._keep(taken.runs)
-        return taken
+    def _room(self) -> int:
+        """Slots that are free.
 
-    async def _take_unheard(self) -> None:
-        """After a claim that failed: what the database gave us all the same, without our knowing.
-
-        Only this loop claims, so a run in our name that was not ours before the question is one.
+        What has ended takes none while it is being stored, or nothing would start meanwhile; where
+        it cannot be stored, no more comes than memory holds.
         """
-        if self._clock.monotonic() >= self._unheard_until:
-            return
-        before = frozenset(self._mine)
-        held = await self._runs.held(self._info.id)
-        self._keep([run for run in held if run.token not in before])
-
-    def _keep(self, runs: list[ClaimedRun]) -> None:
-        self._taken = runs
-        self._mine |= {run.token for run in runs}
+        waiting = max(0, self._unsaved - _UNSAVED_FREE * self._info.concurrency)
+        used = len(self._executing) + len(self._taken) + self._intake.reserved + waiting
+        return self._info.concurrency - used
 
     def _until(self, due: datetime | None) -> float:
         if due is None:
@@ -171,9 +149,10 @@ class Worker:
         if execution is None:
             return
         self._executing[run.token] = execution
-        lateness = self._clock.now() - run.due_at
-        started = RunStarted(run.key, run.attempt, run.token, execution.pid, lateness)
-        self._telemetry.emit((started,))
+        if self._telemetry.verbose:
+            lateness = self._clock.now() - run.due_at
+            started = RunStarted(run.key, run.attempt, run.token, execution.pid, lateness)
+            self._telemetry.emit((started,))
 
     def _on_end(self, assignment: Assignment, result: Result) -> None:
         run = assignment.run
@@ -192,7 +171,7 @@ class Worker:
                 self._ended = batch + self._ended
                 raise
             self._unsaved -= len(batch)
-            self._mine -= {each.run.token for each in batch}
+            self._intake.settled(each.run.token for each in batch)
             self._free.ring()
             self._telemetry.emit(events)
         return self._beat_s
@@ -215,7 +194,7 @@ class Worker:
             execution.stop(Outcome.LOST, "its worker could not renew its lease", grace_s=0)
 
     def _hand_back_unassigned(self) -> None:
-        """Runs that were taken and never started, since the jobs database did not answer."""
+        """Runs that were taken and not started before the stop."""
         now = self._clock.now()
         result = Result(Outcome.INTERRUPTED, now, now, reason="its worker stopped before the start")
         self._ended += (Ended(run, Retry(), result) for run in self._taken)
@@ -225,6 +204,7 @@ class Worker:
 
     async def _drain(self, stop: Stop) -> None:
         self._telemetry.say("draining", commands=len(self._executing), grace_s=self._grace_s)
+        self._taken += await self._intake.end()
         self._hand_back_unassigned()
         give_up_at = self._clock.monotonic() + self._grace_s
         while self._executing and not stop.at_once.is_set():

@@ -16,7 +16,7 @@ from duly.errors import StoreUnavailable
 from duly.executor import NamedCommands
 from duly.flow.register import register
 from duly.flow.trigger import trigger
-from duly.job import Command, JobSpec, Retry
+from duly.job import Command, JobSpec, Retry, Task
 from duly.run import Outcome, Output, Run, RunKey, Status
 from duly.services.loop import Stop
 from duly.services.worker import Worker
@@ -35,11 +35,11 @@ class MomentarilyDeafJobs(SqliteJobStore):
 
     failures = 0
 
-    async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:
+    async def tasks(self, job_ids: Sequence[int]) -> dict[int, Task]:
         if self.failures > 0:
             self.failures -= 1
             raise StoreUnavailable("jobs.db: did not answer")
-        return await super().versions(job_ids)
+        return await super().tasks(job_ids)
 
 
 class MomentarilyDeafRuns(SqliteRunStore):

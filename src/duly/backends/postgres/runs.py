@@ -421,16 +421,22 @@ def _settle_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "outcomes": [end.outcome for end in ends],
         "statuses": [end.status for end in ends],
         "finished_ats": [micros(end.finished_at) for end in ends],
-        "started_ats": [optional_micros(end.started_at) for end in ends],
-        "due_ats": [optional_micros(end.due_at) for end in ends],
+        "started_ats": _unless_none(optional_micros(end.started_at) for end in ends),
+        "due_ats": _unless_none(optional_micros(end.due_at) for end in ends),
         "given_back": [0 if end.counts else 1 for end in ends],
-        "exit_codes": [end.exit_code for end in ends],
-        "signals": [end.signal for end in ends],
-        "reasons": [end.reason for end in ends],
-        "heads": [None if output is None else output.head for output in outputs],
-        "tails": [None if output is None else output.tail for output in outputs],
-        "dropped": [None if output is None else output.dropped for output in outputs],
+        "exit_codes": _unless_none(end.exit_code for end in ends),
+        "signals": _unless_none(end.signal for end in ends),
+        "reasons": _unless_none(end.reason for end in ends),
+        "heads": _unless_none(None if output is None else output.head for output in outputs),
+        "tails": _unless_none(None if output is None else output.tail for output in outputs),
+        "dropped": _unless_none(None if output is None else output.dropped for output in outputs),
     }
+
+
+def _unless_none(values: Iterable[Any]) -> list[Any] | None:
+    """None in place of a list of nothing else: to `unnest` the same, and sent for nothing."""
+    told = list(values)
+    return None if told.count(None) == len(told) else told
 
 
 def _list_query(which: RunFilter) -> str:

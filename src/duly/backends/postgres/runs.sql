@@ -362,11 +362,16 @@ DELETE FROM duly.workers WHERE id = :id;
 SELECT id, host, pid, queues, concurrency, started_at, beat_at FROM duly.workers ORDER BY id;
 
 -- name: lost_runs
--- From what is running, by worker: few rows, whatever the length of the history.
-SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
-  FROM duly.queue
- WHERE running
-   AND worker NOT IN
+-- From what is running, which lies in the two indexes of open runs: few rows, whatever else there is.
+WITH open_runs AS MATERIALIZED (
+  SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
+    FROM duly.queue WHERE running AND exclusive AND (running OR attempts > 0)
+  UNION ALL
+  SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
+    FROM duly.queue WHERE running AND NOT exclusive
+)
+SELECT * FROM open_runs
+ WHERE worker NOT IN
        (SELECT id FROM duly.workers
          WHERE beat_at >= coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
                           - :silent_for::bigint)
@@ -375,7 +380,11 @@ SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual,
 -- name: held_runs
 SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
   FROM duly.queue
- WHERE running AND worker = :worker;
+ WHERE worker = :worker AND running AND exclusive AND (running OR attempts > 0)
+UNION ALL
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
+  FROM duly.queue
+ WHERE worker = :worker AND running AND NOT exclusive;
 
 -- name: backlog
 SELECT count(*) FILTER (WHERE NOT running) AS queued, count(*) FILTER (WHERE running) AS running,

@@ -109,7 +109,7 @@ class SqliteRunStore:
         return [claimed_run_of(row) for row in rows]
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
-        return await self._database.write(lambda db: [_settle(db, each) for each in settlements])
+        return await self._database.write(lambda db: _settle_all(db, settlements))
 
     async def void(
         self, job_id: int, *, after: datetime | None, version: int, reason: str
@@ -323,35 +323,51 @@ def _next_due(db: sqlite3.Connection, queues: Sequence[str]) -> int | None:
     )
 
 
-def _settle(db: sqlite3.Connection, end: Settlement) -> bool:
+def _settle_all(db: sqlite3.Connection, ends: Sequence[Settlement]) -> list[bool]:
+    """All at once where all are held, which is nearly always; else one by one, to know which."""
+    rows = [_settle_row(end) for end in ends]
+    db.execute("SAVEPOINT ends")
+    changed = db.executemany(_SQL["settle_run"], rows).rowcount
+    if changed == len(rows):
+        held = [True] * changed
+    else:
+        db.execute("ROLLBACK TO ends")
+        held = [db.execute(_SQL["settle_run"], row).rowcount == 1 for row in rows]
+    db.execute("RELEASE ends")
+    for end, ours in zip(ends, held, strict=True):
+        if ours:
+            _record(db, end)
+    return held
+
+
+def _settle_row(end: Settlement) -> tuple[Any, ...]:
+    return (
+        end.status,
+        None if end.due_at is None else micros(end.due_at),
+        0 if end.counts else 1,
+        1 if end.outcome is Outcome.INTERRUPTED else 0,
+        None if end.started_at is None else micros(end.started_at),
+        micros(end.finished_at),
+        end.exit_code,
+        end.signal,
+        end.reason,
+        1 if end.outcome is Outcome.CANCELED else 0,
+        end.key.job_id,
+        micros(end.key.scheduled_for),
+        end.token,
+    )
+
+
+def _record(db: sqlite3.Connection, end: Settlement) -> None:
+    """Beside the run's row: its try, and what that wrote."""
     key = (end.key.job_id, micros(end.key.scheduled_for))
-    at = micros(end.finished_at)
-    changed = db.execute(
-        _SQL["settle_run"],
-        (
-            end.status,
-            None if end.due_at is None else micros(end.due_at),
-            0 if end.counts else 1,
-            1 if end.outcome is Outcome.INTERRUPTED else 0,
-            None if end.started_at is None else micros(end.started_at),
-            at,
-            end.exit_code,
-            end.signal,
-            end.reason,
-            1 if end.outcome is Outcome.CANCELED else 0,
-            *key,
-            end.token,
-        ),
-    ).rowcount
-    if not changed:
-        return False
     if end.outcome is not Outcome.SUCCEEDED or end.attempt > 1:
+        at = micros(end.finished_at)
         facts = (end.attempt, end.outcome, at, end.exit_code, end.signal, end.reason)
         db.execute(_SQL["record_try"], (*facts, *key))
     if end.output is not None and end.output.head:
         kept = (end.output.head, end.output.tail, end.output.dropped)
         db.execute(_SQL["keep_output"], (*key, end.token, end.attempt, *kept))
-    return True
 
 
 def _rows(db: sqlite3.Connection, query: str, values: dict[str, Any]) -> list[sqlite3.Row]:

@@ -146,21 +146,36 @@ DELETE FROM workers WHERE id = :id;
 SELECT id, host, pid, queues, concurrency, started_at, beat_at FROM workers ORDER BY id;
 
 -- name: lost_runs
--- From what is running, by worker: few rows, whatever the length of the history.
+-- From what is running, which lies in the two indexes of open runs: few rows, whatever else there is.
 SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
-  FROM runs
- WHERE status = 'running'
+  FROM runs INDEXED BY runs_open
+ WHERE status = 'running' AND exclusive = 1 AND (status = 'running' OR (status = 'queued' AND attempts > 0))
+   AND worker NOT IN (SELECT id FROM workers WHERE beat_at >= :alive_since)
+UNION ALL
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, worker, started_at
+  FROM runs INDEXED BY runs_others
+ WHERE exclusive = 0 AND status = 'running'
    AND worker NOT IN (SELECT id FROM workers WHERE beat_at >= :alive_since)
  LIMIT :limit;
 
 -- name: held_runs
 SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
-  FROM runs
- WHERE status = 'running' AND worker = :worker;
+  FROM runs INDEXED BY runs_open
+ WHERE worker = :worker AND status = 'running'
+   AND exclusive = 1 AND (status = 'running' OR (status = 'queued' AND attempts > 0))
+UNION ALL
+SELECT job_id, scheduled_for, due_at, attempts, token, schedule_version, manual
+  FROM runs INDEXED BY runs_others
+ WHERE worker = :worker AND exclusive = 0 AND status = 'running';
 
 -- name: count_runs
 SELECT 'queued', count(*) FROM runs WHERE status = 'queued'
-UNION ALL SELECT 'running', count(*) FROM runs WHERE status = 'running'
+UNION ALL
+SELECT 'running',
+       (SELECT count(*) FROM runs INDEXED BY runs_open
+         WHERE status = 'running' AND exclusive = 1 AND (status = 'running' OR (status = 'queued' AND attempts > 0)))
+       + (SELECT count(*) FROM runs INDEXED BY runs_others
+           WHERE exclusive = 0 AND status = 'running')
 UNION ALL SELECT 'dead', count(*) FROM runs WHERE status = 'dead';
 
 -- name: backlog

@@ -33,8 +33,8 @@ CREATE TABLE duly.queue (
 CREATE INDEX queue_due ON duly.queue (queue, priority, due_at) WHERE NOT running;
 -- At most one open run of a job that allows no overlap: the guard itself, not a look beforehand.
 CREATE UNIQUE INDEX queue_open ON duly.queue (job_id) WHERE exclusive AND (running OR attempts > 0);
--- What each worker holds.
-CREATE INDEX queue_held ON duly.queue (worker) WHERE running;
+-- What runs besides: so each running row lies in one index more, and no index has many.
+CREATE INDEX queue_others ON duly.queue (job_id) WHERE running AND NOT exclusive;
 
 -- History, a partition for each day of `scheduled_for`. See days.py.
 CREATE TABLE duly.runs (
