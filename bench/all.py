@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from bench import lateness, plan, register, work
+from bench import plan, register, ticks, work
 from bench.harness import show
 
 
 def main() -> None:
     figures = []
-    for benchmark in (register, plan, work, lateness):
+    for benchmark in (register, plan, work, ticks):
         figures += asyncio.run(benchmark.measure())
     show("Duly on SQLite", figures)
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.harness import folder
 from duly.backends.postgres import Database, PostgresJobStore, PostgresRunStore, migrate
@@ -63,12 +62,11 @@ async def postgres(server_url: str | None = None) -> AsyncIterator[Engine]:
         url = await new_database(server_url)
         for part in ("jobs", "runs"):
             await migrate(url, part)
-        clock = SystemClock()
         with folder() as place:
             yield Engine(
                 "PostgreSQL",
-                lambda: PostgresJobStore(Database(url, "jobs", size=4), local=clock),
-                lambda: PostgresRunStore(Database(url, "runs", size=4), local=clock),
+                lambda: postgres_stores(url)[0],
+                lambda: postgres_stores(url)[1],
                 url,
                 ("--data", str(place), "--jobs-url", url),
             )
@@ -77,5 +75,10 @@ async def postgres(server_url: str | None = None) -> AsyncIterator[Engine]:
             await asyncio.to_thread(server.remove)
 
 
-def data_of(engine: Engine) -> Path:
-    return Path(engine.options[1])
+def postgres_stores(url: str) -> tuple[JobStore, RunStore]:
+    """Both stores, with connections of their own."""
+    clock = SystemClock()
+    return (
+        PostgresJobStore(Database(url, "jobs", size=4), local=clock),
+        PostgresRunStore(Database(url, "runs", size=4), local=clock),
+    )

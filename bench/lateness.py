@@ -1,153 +1,72 @@
-"""How late runs start: 200 jobs every second for a minute.
+"""116 runs a second for ten minutes, with ten million jobs stored, on PostgreSQL.
 
-Three ways. *Sharp*: a real `duly up`, all 200 due at the same instant, each a process; the last of
-them waits for the starts of the 199 before it, so beside it stands how long this machine takes to
-start 200 processes in a row and nothing else. *No-op*: the same without processes, scheduler and
-worker alone, which is Duly's own part. *Jitter*: a real `duly up`, each job at its own moment of
-the second, as a user with many frequent jobs has it. Every slot must have run once, none early.
+    python -m bench.lateness [--jobs 10000000] [--minutes 10]
+
+Jobs that run every minute, each at its own moment of it. Lateness is what history says: start less
+due. The roles are processes; the worker's commands do nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import subprocess
-import time
-from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-import httpx
-
-from bench.harness import Figure, folder, percentile, show, stopwatch
-from bench.server import running
-from bench.work import no_op_worker
-from duly.backends.file_lease import FileLease
-from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
-from duly.clock import SystemClock
-from duly.flow.register import register_many
+from bench import engines, stored
+from bench.engines import Engine
+from bench.harness import Figure, show
+from duly.clock import SystemClock, micros
 from duly.job import Command, JobSpec, Overlap
-from duly.services.loop import Stop
-from duly.services.scheduler import Scheduler
-from duly.store import RunFilter
-from duly.telemetry import Telemetry, logger
-from duly.wire.runs import run_document
 
-JOBS = 200
-SECONDS = 60
-PAGE = 1000
-
-
-async def measure() -> list[Figure]:
-    sharp = await asyncio.to_thread(_measure, "0s")
-    bare = await asyncio.to_thread(_bare)
-    no_op = await _measure_no_op()
-    spread = await asyncio.to_thread(_measure, "1s")
-    figures = []
-    for name, (lateness, faults), beside in (
-        ("sharp", sharp, bare),
-        ("sharp, no-op", no_op, None),
-        ("jitter 1s", spread, None),
-    ):
-        for share, label in ((0.5, "p50"), (0.99, "p99"), (1.0, "max")):
-            figures.append(
-                Figure(
-                    f"start lateness, {JOBS} jobs every second, {name}, {label}",
-                    percentile(lateness, share) * 1000,
-                    "ms",
-                    bare=None if beside is None else percentile(beside, share) * 1000,
-                    reach="<= 50 ms" if label == "p99" else "",
-                    note=f"{len(lateness):,} runs; {faults}" if label == "p50" else "",
-                )
-            )
-    return figures
+RATE = 116
+_LATENESS = """
+SELECT count(*), count(*) FILTER (WHERE started_at < due_at), min(attempts), max(attempts),
+       count(*) FILTER (WHERE status <> 'succeeded'),
+       percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY (started_at - due_at) / 1e3)
+  FROM duly.runs WHERE scheduled_for >= $1 AND scheduled_for < $2
+"""
 
 
-def _bare() -> list[float]:
-    """Seconds from one instant to each of so many process starts in a row."""
-    lateness = []
-    for _ in range(5):
-        with stopwatch() as watch:
-            processes = []
-            for _ in range(JOBS):
-                processes.append(subprocess.Popen(["/bin/true"], stdout=subprocess.DEVNULL))
-                lateness.append(time.perf_counter() - watch.began)
-            for process in processes:
-                process.wait()
-    return lateness
-
-
-async def _measure_no_op() -> tuple[list[float], str]:
+async def measure(engine: Engine, minutes: int) -> list[Figure]:
     clock = SystemClock()
-    with folder() as place:
-        jobs = [SqliteJobStore(place / "jobs.db", clock) for _ in range(2)]
-        runs = [SqliteRunStore(place / "runs.db", clock) for _ in range(3)]
-        spec = JobSpec(schedule="every 1 second", command=Command(name="x"), overlap=Overlap.ALLOW)
-        await register_many(jobs[0], "bench", [spec] * JOBS, now=clock.now())
-        telemetry = Telemetry(logger("bench"))
-        scheduler = Scheduler(
-            jobs[0],
-            runs[0],
-            FileLease(place / "leader.lock"),
-            None,
-            telemetry,
-            name="bench",
-            horizon=timedelta(seconds=15),
-            batch=1000,
-            lease_s=120,
-            keep=timedelta(days=35),
-        )
-        worker = no_op_worker(jobs[1], runs[1], runs[2], telemetry)
-        stop = Stop()
-        services = asyncio.gather(scheduler.run(stop), worker.run(stop))
-        since = clock.now().replace(microsecond=0) + timedelta(seconds=3)
-        until = since + timedelta(seconds=SECONDS - 1)
-        await asyncio.sleep((until - clock.now()).total_seconds() + 2)
-        stop.ask()
-        await services
-        history = await runs[0].history(RunFilter(since=since, until=until), limit=10**6)
-        await asyncio.gather(*(store.close() for store in jobs), *(store.close() for store in runs))
-    return _judge([dict(run_document(run)) for run in history])
+    every_minute = JobSpec(
+        schedule="every 1 minute",
+        command=Command(name="x"),
+        jitter=timedelta(minutes=1),
+        overlap=Overlap.ALLOW,
+    )
+    count = RATE * 60
+    await stored.store_due(engine, every_minute, count, now=clock.now())
+    with stored.roles(engine, horizon_s=15, slots=256) as roles:
+        await asyncio.sleep(5)
+        since = clock.now().replace(second=0, microsecond=0) + timedelta(minutes=1)
+        until = since + timedelta(minutes=minutes)
+        # The jitter of the last minute's runs reaches into the next.
+        await asyncio.sleep((until - clock.now()).total_seconds() + 62)
+        told = "; ".join(role.told() for role in roles)
+        worker, scheduler = await stored.pages_of_idle_polls(engine)
+    ((ran, early, least, most, failed, (p50, p99, last)),) = await stored.rows_of(
+        engine, _LATENESS, micros(since), micros(until)
+    )
+    faults = f"{ran:,} runs: {count * minutes - ran} missed, {early} early, {failed} failed"
+    return [
+        Figure("start lateness p50", p50, "ms", reach="<= 10 ms", note=faults),
+        Figure("start lateness p99", p99, "ms", reach="<= 50 ms", note=f"tries {least} to {most}"),
+        Figure("start lateness, max", last, "ms", note=told),
+        Figure("idle poll of a worker", worker, "buffers", reach="<= 10"),
+        Figure("idle poll of a scheduler", scheduler, "buffers", reach="<= 10"),
+    ]
 
 
-def _measure(jitter: str) -> tuple[list[float], str]:
-    with folder() as place, running(place) as (url, headers):
-        http = httpx.Client(base_url=url, headers=headers, timeout=30)
-        for number in range(JOBS):
-            body = {
-                "name": f"tick-{number}",
-                "schedule": "every 1 second",
-                "command": {"exec": ["/bin/true"]},
-                "jitter": jitter,
-                "overlap": "allow",
-            }
-            http.post("/jobs", json=body).raise_for_status()
-        # Registration itself is a load; the minute begins when it has settled.
-        since = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
-        until = since + timedelta(seconds=SECONDS - 1)
-        time.sleep((until - datetime.now(UTC)).total_seconds() + 4)
-        return _judge(_history(http, since, until))
-
-
-def _history(http: httpx.Client, since: datetime, until: datetime) -> list[dict[str, object]]:
-    bounds = {"since": since.isoformat(), "until": until.isoformat(), "limit": str(PAGE)}
-    answer = http.get("/runs", params=bounds)
-    found: list[dict[str, object]] = answer.json()
-    while "next" in answer.links:
-        answer = http.get(answer.links["next"]["url"])
-        found += answer.json()
-    return found
-
-
-def _judge(runs: list[dict[str, object]]) -> tuple[list[float], str]:
-    lateness = [run["lateness_s"] for run in runs]
-    numbers = [value for value in lateness if isinstance(value, int | float)]
-    slots = Counter((run["job"], run["for"]) for run in runs)
-    missed = JOBS * SECONDS - len(slots)
-    doubled = sum(count - 1 for count in slots.values())
-    early = sum(value < 0 for value in numbers)
-    failed = sum(run["status"] != "succeeded" or run["attempts"] != 1 for run in runs)
-    faults = f"{missed} missed, {doubled} doubled, {early} early, {failed} failed"
-    return numbers, faults
+async def main(jobs: int, minutes: int) -> list[Figure]:
+    async with engines.postgres() as engine:
+        await stored.store_idle(engine, jobs - RATE * 60)
+        return await measure(engine, minutes)
 
 
 if __name__ == "__main__":
-    show("Lateness, SQLite", asyncio.run(measure()))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=10_000_000)
+    parser.add_argument("--minutes", type=int, default=10)
+    given = parser.parse_args()
+    show("Lateness, PostgreSQL", asyncio.run(main(given.jobs, given.minutes)))

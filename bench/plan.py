@@ -21,7 +21,7 @@ from duly.job import Command, JobSpec
 from duly.store import RunFilter
 
 JOBS = 300_000
-BATCH = Config(data=Path()).batch
+BATCH = Config(data=Path()).planned_at_a_time
 DUE = datetime(2026, 10, 24, 2, tzinfo=UTC)
 
 

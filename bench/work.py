@@ -96,9 +96,10 @@ def worker_of(
     telemetry: Telemetry,
     *,
     slots: int = 256,
+    clock: AnchoredClock | None = None,
 ) -> Worker:
-    """A worker with this executor."""
-    clock = AnchoredClock()
+    """A worker with this executor, which may share the worker's clock."""
+    clock = clock or AnchoredClock()
     return Worker(
         jobs,
         runs,

@@ -29,7 +29,8 @@ class Config:
         keep_days: history younger than this stays in the runs database.
         host, port: where the API listens; port 0 takes a free one.
         horizon_s: how far ahead runs are planned.
-        batch: jobs planned in one transaction; small enough that its lock delays no claim.
+        batch: jobs planned at a time; None: as many as suit the engine. On SQLite few enough that
+            their lock delays no claim.
         queues: the queues that the worker serves.
         concurrency: commands that the worker runs at once.
         grace_s: how long commands may go on after a stop was asked for.
@@ -47,7 +48,7 @@ class Config:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     horizon_s: float = 15.0
-    batch: int = 2000
+    batch: int | None = None
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 256
     grace_s: float = 30.0
@@ -71,6 +72,10 @@ class Config:
             raise InvalidConfig(f"concurrency {self.concurrency} is below 1")
         if not self.queues:
             raise InvalidConfig("a worker needs at least one queue")
+
+    @property
+    def planned_at_a_time(self) -> int:
+        return self.batch or (2000 if self.jobs_url is None else 5000)
 
     @property
     def jobs_db(self) -> Path:

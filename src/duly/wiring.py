@@ -173,7 +173,7 @@ def build_scheduler(config: Config, telemetry: Telemetry) -> Scheduler:
         telemetry,
         name=name,
         horizon=timedelta(seconds=config.horizon_s),
-        batch=config.batch,
+        batch=config.planned_at_a_time,
         lease_s=config.lease_s,
         keep=timedelta(days=config.keep_days),
     )

@@ -26,7 +26,9 @@ AllowedHost = Annotated[
     typer.Option(help="A further name that clients may reach the API by (repeatable)."),
 ]
 Horizon = Annotated[float, typer.Option(help="Seconds ahead that runs are planned.")]
-Batch = Annotated[int, typer.Option(help="Jobs planned in one transaction.")]
+Batch = Annotated[
+    int | None, typer.Option(help="Jobs planned at a time.", show_default="as suits the engine")
+]
 Queue = Annotated[list[str] | None, typer.Option(help="A queue to serve (repeatable).")]
 Concurrency = Annotated[int, typer.Option(help="Commands run at once.")]
 Grace = Annotated[float, typer.Option(help="Seconds that commands may go on after a stop.")]
@@ -161,8 +163,8 @@ def up(
 
     api_options = ["--host", host, f"--fd={listener.fileno()}"]
     api_options += [f"--allowed-host={name}" for name in allowed_host or ()]
-    scheduler_options = [f"--horizon={horizon}", f"--batch={batch}", f"--lease={lease}"]
-    scheduler_options.append(f"--keep={keep}")
+    scheduler_options = [f"--horizon={horizon}", f"--lease={lease}"]
+    scheduler_options += [f"--keep={keep}"] + ([f"--batch={batch}"] if batch else [])
     roles = (
         Role(
             "api",

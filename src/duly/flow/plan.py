@@ -10,6 +10,7 @@ jobs cost one computation.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,9 @@ from duly.policy import Skipped, plan_slot
 from duly.run import PlannedRun, PlannedSlot, Status
 from duly.schedule import Gap, Repeat, parse
 from duly.store import DueJob, JobStore, Move, RunStore
+
+# Fewer jobs than this are not worth two transactions.
+_ONE_PART = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,30 @@ async def plan(
     due = await jobs.due(now + horizon, limit=batch)
     if not due:
         return PlanPass(0, 0)
+    # One half is saved while the other is moved on: the two databases work at the same time.
+    halves = (due[: len(due) // 2], due[len(due) // 2 :]) if len(due) > _ONE_PART else (due,)
+    told = await asyncio.gather(
+        *(_plan_part(jobs, runs, part, term=term, now=now) for part in halves),
+        return_exceptions=True,  # so that no half goes on once this has returned
+    )
+    done = [each for each in told if isinstance(each, Planned)]
+    for each in told:
+        if isinstance(each, BaseException):
+            raise each
+    moved = sum(each.moved for each in done)
+    refused = (PlanRefused(jobs=len(due) - moved, term=term),) if moved < len(due) else ()
+    return PlanPass(len(due), moved, (*done, *refused))
+
+
+async def _plan_part(
+    jobs: JobStore, runs: RunStore, due: Sequence[DueJob], *, term: int, now: datetime
+) -> Planned:
     decided = _decide(due, now)
     saved = await runs.save(decided.skipped) if decided.skipped else 0
     saved += await runs.save_slots(decided.slots) if decided.slots else 0
     moved = await jobs.advance(decided.moves, term=term)
     skipped = sum(row.slots for row in decided.skipped)
-    events: list[Event] = [Planned(saved=saved, moved=moved, skipped_slots=skipped)]
-    if moved < len(due):
-        events.append(PlanRefused(jobs=len(due) - moved, term=term))
-    return PlanPass(len(due), moved, tuple(events))
+    return Planned(saved=saved, moved=moved, skipped_slots=skipped)
 
 
 class _Decided(NamedTuple):

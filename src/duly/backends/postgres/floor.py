@@ -13,7 +13,7 @@ from duly.clock import Clock
 
 LOWEST = -(1 << 63)
 # Rows that are not late come in no further below the present than a transaction lasts.
-_MARGIN_US = 20_000_000
+_MARGIN_US = 3_000_000
 _EVERY_S = 5.0
 _MOST_OF_TIME = 0.02
 
