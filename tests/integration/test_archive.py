@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -130,6 +131,24 @@ async def _all_of(past: Past, keys: list[RunKey]) -> list[Any]:
         ]
         told.append((run, tries, outputs))
     return [*told, await past.whole()]
+
+
+@pytest.mark.skipif(
+    "DULY_TEST_S3" not in os.environ,
+    reason="DULY_TEST_S3 names no place of an S3-compatible store to write to",
+)
+async def test_an_object_store_serves_as_well_as_a_folder(past: Past) -> None:
+    keys = [
+        await past.have(1, SLOT, Outcome.SUCCEEDED),
+        await past.have(2, SLOT, Outcome.FAILED, Outcome.FAILED),
+    ]
+    before = await _all_of(past, keys)
+    place, mark, query = os.environ["DULY_TEST_S3"].partition("?")
+    past.archive = ParquetArchive(f"{place}/{time.time_ns()}{mark}{query}")
+    assert await past.move_all() == [OLD]
+    assert await past.runs.history(RunFilter()) == []
+    assert await _all_of(past, keys) == before
+    assert await past.move_all() == []
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 7, 100])

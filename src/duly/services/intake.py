@@ -70,7 +70,7 @@ class Intake:
     def take_ahead(self, room: int) -> None:
         """Begin the claim whose runs the next `take` will bring."""
         if self._ahead is None and room > 0:
-            self._ahead_room = room
+            self._ahead_room = min(room, _BATCH)
             self._ahead = asyncio.create_task(self._take(room))
 
     @property
@@ -83,7 +83,7 @@ class Intake:
         self._mine.difference_update(tokens)
 
     async def end(self) -> list[ClaimedRun]:
-        """Claim nothing more; what the last claim brought."""
+        """Nothing more is on its way after this; what the last claim brought."""
         ahead, self._ahead = self._ahead, None
         if ahead is None:
             return []

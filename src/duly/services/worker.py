@@ -105,7 +105,10 @@ class Worker:
         await self._heartbeats.end_worker(self._info.id)
 
     async def _claim(self) -> float:
-        if self._room() < 1 or self._clock.monotonic() >= self._lease_until:
+        if self._clock.monotonic() >= self._lease_until:
+            await self._hand_back_unstarted("could not renew its lease")
+            return _POLL_S
+        if self._room() < 1:
             return _POLL_S
         next_due: datetime | None = None
         more = False
@@ -118,6 +121,8 @@ class Worker:
         if self._taken:
             # If the jobs database fails now, these runs are still ours, and next time comes first.
             assignments = await assign(self._jobs, self._runs, self._known, self._taken)
+            if self._clock.monotonic() >= self._lease_until:
+                return 0  # too late to start them: others may have been given them
             void = {run.token for run in self._taken} - {each.run.token for each in assignments}
             self._intake.settled(void)
             self._taken = []
@@ -193,10 +198,11 @@ class Worker:
         for execution in self._executing.values():
             execution.stop(Outcome.LOST, "its worker could not renew its lease", grace_s=0)
 
-    def _hand_back_unassigned(self) -> None:
-        """Runs that were taken and not started before the stop."""
+    async def _hand_back_unstarted(self, why: str) -> None:
+        """Runs that were taken and not started. Where others have them by now, nothing changes."""
+        self._taken += await self._intake.end()
         now = self._clock.now()
-        result = Result(Outcome.INTERRUPTED, now, now, reason="its worker stopped before the start")
+        result = Result(Outcome.INTERRUPTED, now, now, reason=f"its worker {why} before the start")
         self._ended += (Ended(run, Retry(), result) for run in self._taken)
         self._unsaved += len(self._taken)
         self._taken = []
@@ -204,8 +210,7 @@ class Worker:
 
     async def _drain(self, stop: Stop) -> None:
         self._telemetry.say("draining", commands=len(self._executing), grace_s=self._grace_s)
-        self._taken += await self._intake.end()
-        self._hand_back_unassigned()
+        await self._hand_back_unstarted("stopped")
         give_up_at = self._clock.monotonic() + self._grace_s
         while self._executing and not stop.at_once.is_set():
             left_s = give_up_at - self._clock.monotonic()

@@ -64,14 +64,26 @@ class MomentarilyDeafRuns(SqliteRunStore):
         return await super().settle(settlements)
 
 
+class MomentarilyDeafHeartbeats(SqliteRunStore):
+    """A runs database that takes no renewals for a while."""
+
+    failures = 0
+
+    async def beat(self, worker: WorkerInfo, *, now: datetime | None = None) -> None:
+        if self.failures > 0:
+            self.failures -= 1
+            raise StoreUnavailable("runs.db: did not answer")
+        await super().beat(worker, now=now)
+
+
 class Bench:
     """A worker and its stores."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, beat_s: float = 1, lease_s: float = 10) -> None:
         self.clock = SystemClock()
         self.jobs = MomentarilyDeafJobs(folder / "jobs.db", self.clock)
         self.runs = MomentarilyDeafRuns(folder / "runs.db", self.clock)
-        self.heartbeats = SqliteRunStore(folder / "runs.db", self.clock)
+        self.heartbeats = MomentarilyDeafHeartbeats(folder / "runs.db", self.clock)
         self.stop = Stop()
         now = self.clock.now()
         clock = AnchoredClock()
@@ -83,8 +95,8 @@ class Bench:
             clock,
             Telemetry(logger("test")),
             info=WorkerInfo("w", "host", 1, ("default",), 8, now, now),
-            beat_s=1,
-            lease_s=10,
+            beat_s=beat_s,
+            lease_s=lease_s,
             grace_s=1,
         )
 
@@ -133,6 +145,27 @@ async def test_a_claim_that_was_carried_out_but_not_heard_starts_its_runs_once(
     await working
     await bench.close()
     assert [run.attempts for run in runs] == [1, 1, 1]
+
+
+async def test_runs_not_started_when_the_lease_ends_are_handed_back_and_start_later(
+    tmp_path: Path,
+) -> None:
+    """Others may have them by then: a start under the old claim would be a second copy."""
+    bench = Bench(tmp_path, beat_s=0.2, lease_s=0.8)
+    key = await bench.queue()
+    bench.jobs.failures = 10**6
+    working = asyncio.create_task(bench.worker.run(bench.stop))
+    await bench.settled(key, Status.RUNNING)
+    bench.heartbeats.failures = 10**6
+    await asyncio.sleep(1.5)  # the lease is over
+    bench.heartbeats.failures = bench.jobs.failures = 0
+    run = await bench.settled(key, Status.SUCCEEDED)
+    bench.stop.ask()
+    await working
+    tries = await bench.heartbeats.tries(key)
+    await bench.close()
+    assert (run.attempts, run.interruptions) == (1, 1)
+    assert tries[0].reason == "its worker could not renew its lease before the start"
 
 
 async def test_runs_that_could_never_start_are_handed_back_at_the_stop(tmp_path: Path) -> None:
