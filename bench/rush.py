@@ -92,11 +92,6 @@ async def main(jobs: int, due: int, jitters: list[float]) -> list[Figure]:
         figures = [Figure(f"{jobs - due:,} idle jobs stored", time.monotonic() - began, "s")]
         for jitter in jitters:
             figures += await measure(engine, due, timedelta(seconds=jitter))
-        worker, scheduler = await stored.pages_of_idle_polls(engine)
-        figures += [
-            Figure("idle poll of a worker", worker, "buffers", reach="<= 10"),
-            Figure("idle poll of a scheduler", scheduler, "buffers", reach="<= 10"),
-        ]
     return figures
 
 

@@ -15,6 +15,7 @@ from duly.backends.postgres.floor import Floor
 from duly.clock import Clock
 
 PRIORITIES = range(10)
+_USUAL = 5
 # How long a look holds: so late a run may be seen that comes into a lane that was not known.
 _SURE_S = 0.2
 
@@ -49,6 +50,8 @@ class Lanes:
 
     def known(self, queues: Sequence[str]) -> dict[str, list[Any]]:
         """The values that a claim takes: lanes in the order of claims, and their floors."""
+        for queue in queues:
+            _ = self._floors[queue, _USUAL]  # known from the start, for most have no other
         lanes = [
             (queue, priority)
             for priority in PRIORITIES
