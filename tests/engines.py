@@ -128,4 +128,13 @@ TRUNCATE duly.jobs, duly.timers, duly.answers, duly.leases, duly.queue, duly.run
          duly.outputs, duly.workers RESTART IDENTITY;
 UPDATE duly.partitions SET term = 0, leader = NULL, began_at = NULL;
 ALTER SEQUENCE duly.last_token RESTART;
+DO $$
+  DECLARE day regclass;
+  BEGIN
+    FOR day IN SELECT inhrelid::regclass FROM pg_inherits JOIN pg_class ON pg_class.oid = inhparent
+                WHERE relkind = 'p' AND relnamespace = 'duly'::regnamespace LOOP
+      EXECUTE format('DROP TABLE %s', day);
+    END LOOP;
+  END
+$$;
 """
