@@ -178,6 +178,7 @@ class Database:
                 await pool.close()
         except (TimeoutError, *_UNAVAILABLE):
             pool.terminate()
+            await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
@@ -191,6 +192,7 @@ class Database:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         connection = None
+        broken = False
         pool = self._pool or await self._open()
         try:
             try:
@@ -203,13 +205,17 @@ class Database:
                 if connection is not None:
                     connection.terminate()
                 raise
+            except asyncpg.InterfaceError:
+                # Asked before it is given back: afterwards it does not say.
+                broken = connection is not None and connection.is_closed()
+                raise
             finally:
                 if connection is not None:
                     await pool.release(connection, timeout=self._deadline_s)
         except _UNAVAILABLE as error:
             raise self._unavailable(error) from error
         except asyncpg.InterfaceError as error:
-            if connection is None or not connection.is_closed():
+            if not broken:
                 raise  # a call that was wrong in itself
             raise self._unavailable(error) from error
         except _NO_SCHEMA as error:
