@@ -15,9 +15,10 @@ import asyncpg
 import pytest
 
 from duly.backends.postgres import Database, PostgresJobStore, PostgresRunStore
-from duly.backends.postgres.database import load_queries
+from duly.backends.postgres.database import Query, load_queries
 from duly.backends.sqlite import SqliteRunStore
 from duly.clock import SystemClock, micros
+from duly.errors import StoreUnavailable
 from duly.job import Command, JobSpec
 from duly.run import Outcome, PlannedRun, PlannedSlot, RunKey, Status
 from duly.store import Move, NewJob, RunFilter, RunStore, Settlement
@@ -296,6 +297,28 @@ async def test_an_advance_of_an_old_term_waits_for_the_new_one_and_moves_nothing
     assert await moving == 0
     await connection.close()
     await jobs.close()
+
+
+async def test_a_connection_that_breaks_within_a_transaction_is_told_as_unavailable(
+    database_url: str,
+) -> None:
+    database = Database(database_url, "runs", size=1)
+    one = Query("SELECT pg_backend_pid()", ())
+
+    async def cut_short() -> None:
+        async with database.transaction() as session:
+            ((pid,),) = await session.fetch(one)
+            other = await asyncpg.connect(database_url)
+            await other.execute(f"SELECT pg_terminate_backend({pid})")
+            await other.close()
+            await asyncio.sleep(0.2)
+            await session.fetch(one)
+
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable):
+            await cut_short()
+    assert await database.fetch(one)
+    await database.close()
 
 
 def test_behind_a_proxy_that_pools_transactions_everything_works(tmp_path: Path) -> None:

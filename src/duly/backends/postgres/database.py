@@ -206,8 +206,7 @@ class Database:
                     connection.terminate()
                 raise
             except asyncpg.InterfaceError:
-                # Asked before it is given back: afterwards it does not say.
-                broken = connection is not None and connection.is_closed()
+                broken = connection is not None and _is_cut(connection)
                 raise
             finally:
                 if connection is not None:
@@ -317,6 +316,13 @@ def _query(text: str) -> Query:
 
     # Not the second colon of a cast.
     return Query(re.sub(r"(?<!:):([a-z_]+)\b", number, text), tuple(names))
+
+
+def _is_cut(connection: Any) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True  # the pool has taken it back by itself
 
 
 def _ordered(query: Query, values: Mapping[str, Any]) -> list[Any]:
