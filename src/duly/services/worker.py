@@ -108,11 +108,11 @@ class Worker:
         if self._clock.monotonic() >= self._lease_until:
             await self._hand_back_unstarted("could not renew its lease")
             return _POLL_S
-        if self._room() < 1:
-            return _POLL_S
         next_due: datetime | None = None
         more = False
         if not self._taken:
+            if self._room() < 1:
+                return _POLL_S
             taken = await self._intake.take(self._room())
             self._taken, next_due, more = taken.runs, taken.next_due, taken.more
         if more:
@@ -201,6 +201,8 @@ class Worker:
     async def _hand_back_unstarted(self, why: str) -> None:
         """Runs that were taken and not started. Where others have them by now, nothing changes."""
         self._taken += await self._intake.end()
+        if not self._taken:
+            return
         now = self._clock.now()
         result = Result(Outcome.INTERRUPTED, now, now, reason=f"its worker {why} before the start")
         self._ended += (Ended(run, Retry(), result) for run in self._taken)
