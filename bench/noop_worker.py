@@ -7,18 +7,16 @@ import signal
 import sys
 
 from bench.engines import postgres_stores
-from bench.work import NoOp, worker_of
+from bench.workers import NoOp, worker_of
 from duly.clock import AnchoredClock
 from duly.services.loop import Stop
-from duly.telemetry import Telemetry, logger
 
 
 async def main(url: str, slots: int) -> None:
     stores = [postgres_stores(url) for _ in range(2)]
     (jobs, runs), (_, heartbeats) = stores
     clock = AnchoredClock()
-    telemetry = Telemetry(logger("bench"))
-    worker = worker_of(jobs, runs, heartbeats, NoOp(clock), telemetry, slots=slots, clock=clock)
+    worker = worker_of(jobs, runs, heartbeats, NoOp(clock), slots=slots, clock=clock)
     stop = Stop()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.ask)
     await worker.run(stop)

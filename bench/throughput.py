@@ -10,77 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
-from datetime import timedelta
-
-import asyncpg
 
 from bench import engines
 from bench.engines import Engine
-from bench.harness import Figure, show, stopwatch
+from bench.harness import Figure, show
 from bench.peers import run as peers_run
-from bench.work import NoOp, worker_of
-from duly.clock import SystemClock, micros
-from duly.executor import Execution, Executor, Order, Result
-from duly.job import Command, JobSpec
-from duly.run import PlannedSlot, Status
-from duly.services.loop import Stop
-from duly.store import NewJob, RunFilter
-from duly.telemetry import Telemetry, logger
+from bench.workers import NoOp, work_off
+from duly.clock import SystemClock
 from tests.postgres import Server
 
 RUNS = 200_000
 SLOTS = 1000
-_BATCH = 5000
 
 
-class Counting:
-    """Counts what has ended, so that nobody has to ask the database meanwhile."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self.ended = 0
-
-    def start(self, order: Order, on_end: Callable[[Result], None]) -> Execution | None:
-        self.ended += 1
-        return self._executor.start(order, on_end)
-
-
-async def measure(engine: Engine, amount: int = RUNS) -> Figure:
-    clock = SystemClock()
-    jobs, runs, heartbeats = engine.jobs(), engine.runs(), engine.runs()
-    due = clock.now()
-    spec = JobSpec(schedule="daily 02:00", command=Command(exec=("/bin/true",)))
-    for _ in range(0, amount, _BATCH):
-        new = NewJob("bench", spec, timedelta(0), due + timedelta(days=1))
-        added = await jobs.add_many([new] * _BATCH)
-        ids = [each.job.id for each in added]
-        slot = PlannedSlot(micros(due), "default", 5, True, 1, ids, [0] * len(ids))
-        await runs.save_slots([slot])
-    if engine.url is not None:
-        await _vacuum(engine.url)
-    executor = Counting(NoOp(clock))
-    worker = worker_of(jobs, runs, heartbeats, executor, Telemetry(logger("bench")), slots=SLOTS)
-    stop = Stop()
-    with stopwatch() as watch:
-        working = asyncio.create_task(worker.run(stop))
-        while executor.ended < amount:  # noqa: ASYNC110 - seen from outside
-            await asyncio.sleep(0.02)
-        while await heartbeats.held("bench"):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    stop.ask()
-    await working
-    done = await runs.history(RunFilter(status=Status.SUCCEEDED), limit=amount + 1)
-    assert len(done) == amount
-    for store in (jobs, runs, heartbeats):
-        await store.close()
-    return Figure(f"no-op runs, {engine.name}, history kept", amount / watch.seconds, "/s")
-
-
-async def _vacuum(url: str) -> None:
-    connection = await asyncpg.connect(url)
-    await connection.execute("VACUUM ANALYZE")
-    await connection.close()
+async def measure(engine: Engine) -> Figure:
+    rate = await work_off(engine, NoOp(SystemClock()), RUNS, slots=SLOTS)
+    return Figure(f"no-op runs, {engine.name}, history kept", rate, "/s")
 
 
 async def main(what: list[str]) -> list[Figure]:

@@ -19,7 +19,7 @@ import httpx
 
 from bench.harness import Figure, folder, percentile, show, stopwatch
 from bench.server import running
-from bench.work import no_op_worker
+from bench.workers import NoOp, worker_of
 from duly.backends.file_lease import FileLease
 from duly.backends.sqlite import SqliteJobStore, SqliteRunStore
 from duly.clock import SystemClock
@@ -30,10 +30,10 @@ from duly.services.scheduler import Scheduler
 from duly.store import RunFilter
 from duly.telemetry import Telemetry, logger
 from duly.wire.runs import run_document
+from tests.integration.duly_up import history
 
 JOBS = 200
 SECONDS = 60
-PAGE = 1000
 
 
 async def measure() -> list[Figure]:
@@ -95,7 +95,7 @@ async def _measure_no_op() -> tuple[list[float], str]:
             lease_s=120,
             keep=timedelta(days=35),
         )
-        worker = no_op_worker(jobs[1], runs[1], runs[2], telemetry)
+        worker = worker_of(jobs[1], runs[1], runs[2], NoOp(clock))
         stop = Stop()
         services = asyncio.gather(scheduler.run(stop), worker.run(stop))
         since = clock.now().replace(microsecond=0) + timedelta(seconds=3)
@@ -124,17 +124,7 @@ def _measure(jitter: str) -> tuple[list[float], str]:
         since = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
         until = since + timedelta(seconds=SECONDS - 1)
         time.sleep((until - datetime.now(UTC)).total_seconds() + 4)
-        return _judge(_history(http, since, until))
-
-
-def _history(http: httpx.Client, since: datetime, until: datetime) -> list[dict[str, object]]:
-    bounds = {"since": since.isoformat(), "until": until.isoformat(), "limit": str(PAGE)}
-    answer = http.get("/runs", params=bounds)
-    found: list[dict[str, object]] = answer.json()
-    while "next" in answer.links:
-        answer = http.get(answer.links["next"]["url"])
-        found += answer.json()
-    return found
+        return _judge(history(http, since, until))
 
 
 def _judge(runs: list[dict[str, object]]) -> tuple[list[float], str]:

@@ -97,6 +97,11 @@ def server_url(version: str) -> str:
     return server.start().url()
 
 
+def new_url(version: str = "16") -> str:
+    """An empty database on that server, for processes that make their tables themselves."""
+    return asyncio.run(new_database(server_url(version)))
+
+
 # Databases that nobody uses at present: emptying one is faster than making one.
 _free: defaultdict[str, list[str]] = defaultdict(list)
 

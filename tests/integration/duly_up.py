@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -39,6 +41,16 @@ class Up:
     def log(self) -> str:
         return (self.data / "log").read_text()
 
+    def register(self, **fields: Any) -> dict[str, Any]:
+        """A job that does nothing every second, but for these fields."""
+        body = {"schedule": "every 1 second", "command": {"exec": ["true"]}, **fields}
+        job: dict[str, Any] = self.http.post("/jobs", json=body).raise_for_status().json()
+        return job
+
+    def history(self, since: datetime, until: datetime) -> list[dict[str, Any]]:
+        """The runs scheduled from one moment to another, both included."""
+        return history(self.http, since, until)
+
 
 @contextmanager
 def duly_up(data: Path, *options: str) -> Iterator[Up]:
@@ -56,6 +68,17 @@ def duly_up(data: Path, *options: str) -> Iterator[Up]:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         process.wait(STOP_S)
+
+
+def history(http: httpx.Client, since: datetime, until: datetime) -> list[dict[str, Any]]:
+    """The runs scheduled from one moment to another, both included, page by page."""
+    bounds = {"since": since.isoformat(), "until": until.isoformat(), "limit": "1000"}
+    answer = http.get("/runs", params=bounds)
+    runs: list[dict[str, Any]] = answer.json()
+    while "next" in answer.links:
+        answer = http.get(answer.links["next"]["url"])
+        runs += answer.json()
+    return runs
 
 
 def _wait_until_ready(data: Path, http: httpx.Client, process: subprocess.Popen[bytes]) -> None:

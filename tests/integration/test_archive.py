@@ -25,9 +25,8 @@ from duly.flow.history import find_run, list_runs, output_of, tries_of
 from duly.history import Row, Table
 from duly.run import Outcome, Output, PlannedRun, Run, RunKey, Status
 from duly.store import RunFilter, RunStore, Settlement
-from tests.engines import ENGINES, Stores
+from tests.engines import ENGINES, Stores, new_url
 from tests.integration.duly_up import duly_up, until
-from tests.integration.test_postgres import new_url, register
 
 pytestmark = pytest.mark.anyio
 
@@ -353,7 +352,7 @@ def test_a_run_two_months_old_is_found_like_yesterdays(tmp_path: Path, engine: s
     if engine == "postgres":
         options += ["--jobs-url", new_url()]
     with duly_up(tmp_path / "data", *options) as up:
-        job = register(up, name="old", command={"shell": "echo said; exit 3"}, retry="never")
+        job = up.register(name="old", command={"shell": "echo said; exit 3"}, retry="never")
         until(lambda: _ended(up.http.get(f"/jobs/{job['id']}/runs").json()) >= 3)
         up.http.delete(f"/jobs/{job['id']}").raise_for_status()
         until(lambda: _open(up.http.get(f"/jobs/{job['id']}/runs").json()) == 0)

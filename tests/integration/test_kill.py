@@ -87,21 +87,11 @@ def _settled(up: Up, since: datetime, last: datetime) -> list[dict[str, object]]
     runs: list[dict[str, object]] = []
 
     def all_final() -> bool:
-        runs[:] = _history(up, since, last)
+        runs[:] = up.history(since, last)
         expected = JOBS * (int((last - since).total_seconds()) + 1)
         return len(runs) >= expected and all(run["status"] in FINAL for run in runs)
 
     until(all_final, timeout_s=60 + SECONDS, every_s=0.5)
-    return runs
-
-
-def _history(up: Up, since: datetime, last: datetime) -> list[dict[str, object]]:
-    bounds = {"since": since.isoformat(), "until": last.isoformat(), "limit": "1000"}
-    answer = up.http.get("/runs", params=bounds)
-    runs: list[dict[str, object]] = answer.json()
-    while "next" in answer.links:
-        answer = up.http.get(answer.links["next"]["url"])
-        runs += answer.json()
     return runs
 
 

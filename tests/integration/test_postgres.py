@@ -27,17 +27,13 @@ import pytest
 
 from duly.backends.postgres import Database, migrate
 from duly.errors import UnknownSchema
-from tests.engines import server_url
+from tests.engines import new_url
 from tests.integration.duly_up import Up, duly_up, until
 from tests.postgres import Server, new_database
 
 own_servers_only = pytest.mark.skipif(
     "DULY_TEST_POSTGRES" in os.environ, reason="stops its server: needs one of its own"
 )
-
-
-def new_url(version: str = "16") -> str:
-    return asyncio.run(new_database(server_url(version)))
 
 
 def sql(url: str, statement: str) -> list[Any]:
@@ -62,22 +58,6 @@ def duly(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def register(up: Up, **fields: Any) -> dict[str, Any]:
-    body = {"schedule": "every 1 second", "command": {"exec": ["true"]}, **fields}
-    job: dict[str, Any] = up.http.post("/jobs", json=body).raise_for_status().json()
-    return job
-
-
-def history(up: Up, since: datetime, last: datetime) -> list[dict[str, Any]]:
-    bounds = {"since": since.isoformat(), "until": last.isoformat(), "limit": "1000"}
-    answer = up.http.get("/runs", params=bounds)
-    runs: list[dict[str, Any]] = answer.json()
-    while "next" in answer.links:
-        answer = up.http.get(answer.links["next"]["url"])
-        runs += answer.json()
-    return runs
-
-
 def instant_of(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
@@ -85,7 +65,7 @@ def instant_of(text: str) -> datetime:
 def test_jobs_and_runs_may_lie_on_two_servers(tmp_path: Path) -> None:
     jobs_url, runs_url = new_url("16"), new_url("18")
     with duly_up(tmp_path / "data", "--jobs-url", jobs_url, "--runs-url", runs_url) as up:
-        job = register(up, command={"shell": "echo from $DULY_JOB_ID"}, name="two")
+        job = up.register(command={"shell": "echo from $DULY_JOB_ID"}, name="two")
         until(lambda: up.http.get(f"/jobs/{job['id']}/runs").json()[-1:] != [])
         until(lambda: up.http.get(f"/jobs/{job['id']}/runs").json()[-1]["status"] == "succeeded")
         first = up.http.get(f"/jobs/{job['id']}/runs").json()[-1]
@@ -181,7 +161,7 @@ def test_a_node_whose_clock_is_an_hour_off_starts_nothing_early_and_loses_no_slo
     witness.touch()
     with duly_up(tmp_path / "data", "--jobs-url", new_url()) as up:
         shell = f'echo "$DULY_SCHEDULED_FOR $(date +%s.%N)" >> {witness}'
-        register(up, command={"shell": shell}, overlap="allow")
+        up.register(command={"shell": shell}, overlap="allow")
         until(lambda: len(witness.read_text().splitlines()) >= 4)
     starts = [line.split() for line in witness.read_text().splitlines()]
     slots = [instant_of(slot) for slot, _ in starts]
@@ -227,8 +207,8 @@ def test_a_server_that_is_killed_and_restarted_loses_nothing_and_everything_resu
 def _load_while_the_server_dies(up: Up, server: Server, witness: Path) -> None:
     shell = 'echo "$DULY_RUN_ID $DULY_ATTEMPT" >> ' + str(witness)
     for number in range(10):
-        register(
-            up, name=f"beat-{number}", command={"shell": shell}, overlap="allow", missed="catch_up"
+        up.register(
+            name=f"beat-{number}", command={"shell": shell}, overlap="allow", missed="catch_up"
         )
     roles = {name: up.role(name) for name in ("api", "scheduler", "worker")}
     since = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
@@ -249,7 +229,7 @@ def _load_while_the_server_dies(up: Up, server: Server, witness: Path) -> None:
     runs: list[dict[str, Any]] = []
 
     def all_over() -> bool:
-        runs[:] = [run for run in history(up, since, last) if run["job"] not in acknowledged]
+        runs[:] = [run for run in up.history(since, last) if run["job"] not in acknowledged]
         return len(runs) >= expected and {run["status"] for run in runs} == {"succeeded"}
 
     until(all_over, timeout_s=30, every_s=0.5)

@@ -22,10 +22,9 @@ from duly.errors import StoreUnavailable
 from duly.job import Command, JobSpec
 from duly.run import Outcome, PlannedRun, PlannedSlot, RunKey, Status
 from duly.store import Move, NewJob, RunFilter, RunStore, Settlement
-from tests.engines import borrow_database, give_back
+from tests.engines import borrow_database, give_back, new_url
 from tests.integration.duly_up import Up, duly_up, until
 from tests.integration.proxy import TransactionProxy
-from tests.integration.test_postgres import new_url, register
 
 pytestmark = pytest.mark.anyio
 
@@ -327,9 +326,9 @@ def test_behind_a_proxy_that_pools_transactions_everything_works(tmp_path: Path)
     with TransactionProxy(url, size=4) as proxy:
         address = f"{proxy.url}?pooling=transaction"
         with duly_up(tmp_path / "data", "--jobs-url", address) as up:
-            job = register(up, command={"shell": "echo through"}, overlap="allow")
+            job = up.register(command={"shell": "echo through"}, overlap="allow")
             for _ in range(5):
-                register(up)
+                up.register()
             until(lambda: _succeeded(up, job["id"]) >= 3)
             body = {"schedule": "daily 02:00", "command": "x", "name": "once"}
             again = [up.http.post("/jobs", json=body).status_code for _ in range(2)]
@@ -344,7 +343,7 @@ def test_cut_connections_are_made_anew_and_runs_start_within_a_second(tmp_path: 
     """L026: Duly polls; there is no listening connection whose death could go unnoticed."""
     url = new_url()
     with duly_up(tmp_path / "data", "--jobs-url", url) as up:
-        job = register(up, schedule="yearly 01-01 00:00")
+        job = up.register(schedule="yearly 01-01 00:00")
         run = up.http.post(f"/jobs/{job['id']}/run").json()["id"]
         until(lambda: up.http.get(f"/runs/{run}").json()["status"] == "succeeded")
         for _ in range(5):

@@ -40,7 +40,8 @@ _TIMES = {"scheduled_for", "due_at", "queued_at", "started_at", "finished_at", "
 _INTEGERS = {"job_id", "schedule_version", "token", "slots", "dropped"}
 _SMALL = {"priority", "attempts", "interruptions", "attempt", "exit_code", "signal"}
 _BYTES = {"head", "tail"}
-_LAST = "scheduled_for", "job_id"
+_BY_TIME = "scheduled_for", "job_id"
+_BY_JOB = "job_id", "scheduled_for"
 # Other names in the folders are none of ours.
 _PART = re.compile(r"[0-9a-f]{16}\.parquet")
 _DAY = re.compile(r"date=([0-9]{4}-[0-9]{2}-[0-9]{2})")
@@ -208,7 +209,7 @@ class _Writer:
         if local:
             files.create_dir(folder)
         self._out = files.open_output_stream(self._open_path)
-        by_job = [pq.SortingColumn(COLUMNS[table].index(name)) for name in ("job_id", _LAST[0])]
+        by_job = [pq.SortingColumn(COLUMNS[table].index(name)) for name in _BY_JOB]
         self._writer = pq.ParquetWriter(
             self._out, _SCHEMAS[table], compression="zstd", sorting_columns=by_job
         )
@@ -265,7 +266,7 @@ def _latest(
             )
     if not found:
         return []
-    newest_first = [(name, "descending") for name in _LAST]
+    newest_first = [(name, "descending") for name in _BY_TIME]
     fitting = pa.concat_tables(found)
     chosen = fitting.take(pc.select_k_unstable(fitting, limit, newest_first))
     rows: list[dict[str, Any]] = []

@@ -31,11 +31,18 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Runs that are now ours, when the next run of these queues falls due, and the present."""
+    """Runs that are now ours.
+
+    Args:
+        next_due: when the next run of these queues falls due.
+        now: the present, by the runs database.
+        more: as many as were asked for came, so more may be due.
+    """
 
     runs: list[ClaimedRun]
     next_due: datetime | None
     now: datetime
+    more: bool = False
     events: tuple[Event, ...] = ()
 
 
@@ -73,7 +80,8 @@ async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int
     """Take up to `limit` due runs, by the runs database's own clock."""
     claim = await runs.claim(worker, queues, limit=limit)
     events = tuple(OverlapSkipped(key) for key in claim.skipped)
-    return Taken(claim.runs, claim.next_due, claim.now, events)
+    more = len(claim.runs) + len(events) == limit
+    return Taken(claim.runs, claim.next_due, claim.now, more, events)
 
 
 async def assign(

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 
 from duly.clock import AnchoredClock
 from duly.errors import StoreUnavailable
-from duly.flow.claim import take
+from duly.flow.claim import Taken, take
 from duly.run import ClaimedRun
 from duly.store import RunStore, WorkerInfo
 from duly.telemetry import Telemetry
@@ -22,20 +20,6 @@ from duly.telemetry import Telemetry
 _BATCH = 500
 # For so long after a claim whose answer did not come, the database may still carry it out.
 _UNHEARD_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Intaken:
-    """Runs that are the worker's now.
-
-    Args:
-        next_due: when the next run falls due, as far as anybody knows.
-        more: as many as were asked for came, so more may be due.
-    """
-
-    runs: list[ClaimedRun]
-    next_due: datetime | None = None
-    more: bool = False
 
 
 class Intake:
@@ -54,17 +38,17 @@ class Intake:
         self._info = info
         self._mine: set[int] = set()  # the tokens of all that was taken and is not settled
         self._unheard_until = 0.0
-        self._ahead: asyncio.Task[Intaken] | None = None
+        self._ahead: asyncio.Task[Taken] | None = None
         self._ahead_room = 0
 
-    async def take(self, room: int) -> Intaken:
+    async def take(self, room: int) -> Taken:
         """Take up to `room` due runs. Raises StoreUnavailable."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             return await ahead
         unheard = await self._unheard()
         if unheard:
-            return Intaken(unheard, more=True)
+            return Taken(unheard, None, self._clock.now(), more=True)
         return await self._take(room)
 
     def take_ahead(self, room: int) -> None:
@@ -92,7 +76,7 @@ class Intake:
         except StoreUnavailable:
             return []  # if it took any, they are lost with the worker, and handed on
 
-    async def _take(self, room: int) -> Intaken:
+    async def _take(self, room: int) -> Taken:
         room = min(room, _BATCH)
         before, self._unheard_until = self._unheard_until, self._clock.monotonic() + _UNHEARD_S
         taken = await take(self._runs, worker=self._info.id, queues=self._info.queues, limit=room)
@@ -100,7 +84,7 @@ class Intake:
         self._telemetry.emit(taken.events)
         self._clock.anchor(taken.now)
         self._mine |= {run.token for run in taken.runs}
-        return Intaken(taken.runs, taken.next_due, len(taken.runs) + len(taken.events) == room)
+        return taken
 
     async def _unheard(self) -> list[ClaimedRun]:
         """After a claim that failed: what the database gave us all the same.
