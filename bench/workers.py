@@ -30,8 +30,8 @@ class NoOp:
         self._clock = clock
 
     def start(self, _order: Order, on_end: Callable[[Result], None]) -> None:
-        at = self._clock.now()
-        on_end(Result(Outcome.SUCCEEDED, at, at, exit_code=0))
+        at_us = self._clock.now_us()
+        on_end(Result(Outcome.SUCCEEDED, at_us, at_us, exit_code=0))
 
 
 class _Counting:

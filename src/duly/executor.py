@@ -12,28 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from duly.job import Command
-from duly.run import Outcome, Output, RunKey
+from duly.job import Command, Task
+from duly.run import ClaimedRun, Outcome, Output
 
 
 class Order(NamedTuple):
-    """All that an executor needs to know of a run.
+    """A run to be executed, and what its job says of it.
 
-    Args:
-        input: JSON text for standard input, or None.
-        token: the fencing token: rises with every claim, so the outside world can refuse a try
-            that was overtaken.
+    Its token is the fencing token too: it rises with every claim, so the outside world can refuse
+    a try that was overtaken.
     """
 
-    key: RunKey
-    attempt: int
-    token: int
-    command: Command
-    input: str | None
-    timeout: timedelta
+    run: ClaimedRun
+    task: Task
 
 
 class Result(NamedTuple):
@@ -41,7 +34,7 @@ class Result(NamedTuple):
 
     Args:
         outcome: one of the ways a try ends.
-        started_at, finished_at: by the worker's clock.
+        started_us, finished_us: by the worker's clock, in whole microseconds.
         exit_code: its exit status; None where a signal ended it or it never started.
         signal: the number of the signal that ended it.
         reason: what went wrong, in a few words.
@@ -49,8 +42,8 @@ class Result(NamedTuple):
     """
 
     outcome: Outcome
-    started_at: datetime
-    finished_at: datetime
+    started_us: int
+    finished_us: int
     exit_code: int | None = None
     signal: int | None = None
     reason: str | None = None

@@ -188,13 +188,16 @@ _JOB_REF = re.compile(r"j([1-9][0-9]{0,17})", re.ASCII)
 
 
 class Task(NamedTuple):
-    """The little of a job that a worker needs: what to run, and whether it may still start."""
+    """The little of a job that a worker needs: what to run, and whether it may still start.
+
+    `changed_us` is the job's `changed_at` in whole microseconds, as runs have their times.
+    """
 
     job_id: int
     version: int
     state: JobState
     schedule_version: int
-    changed_at: datetime
+    changed_us: int
     command: Command
     input: str | None
     timeout: timedelta

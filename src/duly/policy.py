@@ -175,20 +175,20 @@ class Next:
 
     Args:
         status: queued for another try, or a final one.
-        due_at: when the next try may start; None where there is none.
+        wait: from the end of this try until the next may start; None where there is none.
         counts: whether the try counts against the job's limit.
     """
 
     status: Status
-    due_at: datetime | None = None
+    wait: timedelta | None = None
     counts: bool = True
 
 
 _SUCCEEDED = Next(Status.SUCCEEDED)
 
 
-def after_try(retry: Retry, outcome: Outcome, *, attempt: int, at: datetime) -> Next:
-    """What follows try number `attempt`, which ended `at` with `outcome`.
+def after_try(retry: Retry, outcome: Outcome, *, attempt: int) -> Next:
+    """What follows try number `attempt`, which ended with `outcome`.
 
     A lost worker's try counts like a failed one, so a command that kills its workers ends in the
     dead letters. An interrupted one costs nothing, unless the job is not safe to repeat: then
@@ -201,15 +201,15 @@ def after_try(retry: Retry, outcome: Outcome, *, attempt: int, at: datetime) -> 
             return Next(Status.CANCELED, counts=False)
         case Outcome.INTERRUPTED:
             if retry.safe:
-                return Next(Status.QUEUED, due_at=at, counts=False)
+                return Next(Status.QUEUED, wait=timedelta(0), counts=False)
             return Next(Status.DEAD)
         case Outcome.LOST:
             if attempt < retry.tries:
-                return Next(Status.QUEUED, due_at=at)
+                return Next(Status.QUEUED, wait=timedelta(0))
             return Next(Status.DEAD)
         case Outcome.FAILED | Outcome.TIMED_OUT:
             if attempt < retry.tries:
-                return Next(Status.QUEUED, due_at=at + backoff(retry, attempt))
+                return Next(Status.QUEUED, wait=backoff(retry, attempt))
             return Next(Status.DEAD)
         case _:
             assert_never(outcome)
@@ -233,6 +233,6 @@ def void_reason(run: ClaimedRun, job: Task | None) -> str | None:
         return None
     if job.state is JobState.PAUSED:
         return "the job is paused"
-    if run.schedule_version < job.schedule_version and run.scheduled_for > job.changed_at:
+    if run.schedule_version < job.schedule_version and run.slot_us > job.changed_us:
         return "the job's schedule was edited"
     return None

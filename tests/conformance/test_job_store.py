@@ -190,7 +190,7 @@ async def test_tasks_are_what_a_worker_needs(jobs: JobStore, clock: ManualClock)
         1,
         JobState.ACTIVE,
         1,
-        clock.now(),
+        clock.now_us(),
         spec.command,
         spec.input,
         spec.timeout,

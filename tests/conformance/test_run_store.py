@@ -33,13 +33,7 @@ def planned(job_id: int = 1, slot: datetime = NOW, **changes: Any) -> PlannedRun
 
 def end(run: ClaimedRun, status: Status, outcome: Outcome, **changes: Any) -> Settlement:
     settlement = Settlement(
-        key=run.key,
-        token=run.token,
-        attempt=run.attempt,
-        outcome=outcome,
-        status=status,
-        finished_at=NOW + MINUTE,
-        started_at=NOW,
+        run, outcome, status, finished_us=micros(NOW + MINUTE), started_us=micros(NOW)
     )
     return settlement._replace(**changes)
 
@@ -169,7 +163,7 @@ async def test_concurrent_claims_never_share_a_run(runs: RunStore) -> None:
 async def test_tokens_only_rise(runs: RunStore, clock: ManualClock) -> None:
     await runs.save([planned(1), planned(2)])
     first = (await claim(runs)).runs
-    await runs.settle([end(first[0], Status.QUEUED, Outcome.FAILED, due_at=NOW)])
+    await runs.settle([end(first[0], Status.QUEUED, Outcome.FAILED, due_us=micros(NOW))])
     again = await claim_one(runs)
     assert first[0].token < first[1].token < again.token
     assert (again.key, again.attempt) == (first[0].key, 2)
@@ -206,7 +200,7 @@ async def test_a_run_that_waits_for_its_retry_is_in_the_way(
 ) -> None:
     await runs.save([planned(slot=NOW), planned(slot=NOW + MINUTE)])
     run = await claim_one(runs)
-    await runs.settle([end(run, Status.QUEUED, Outcome.FAILED, due_at=NOW + 5 * MINUTE)])
+    await runs.settle([end(run, Status.QUEUED, Outcome.FAILED, due_us=micros(NOW + 5 * MINUTE))])
     clock.move(MINUTE)
     skipped = (await claim(runs)).skipped
     clock.move(4 * MINUTE)
@@ -254,7 +248,7 @@ async def test_a_second_result_of_the_same_claim_is_refused(runs: RunStore) -> N
 async def test_a_result_under_an_older_token_is_refused_with_its_output(runs: RunStore) -> None:
     await runs.save([planned()])
     lost = await claim_one(runs)
-    await runs.settle([end(lost, Status.QUEUED, Outcome.LOST, due_at=NOW)])
+    await runs.settle([end(lost, Status.QUEUED, Outcome.LOST, due_us=micros(NOW))])
     held = await claim_one(runs, "w2")
     late = end(lost, Status.SUCCEEDED, Outcome.SUCCEEDED, output=Output(b"late"))
     assert await runs.settle([late]) == [False]
@@ -273,7 +267,7 @@ async def test_a_failed_try_leaves_a_row_and_waits_for_the_next(
         claimed,
         Status.QUEUED,
         Outcome.FAILED,
-        due_at=NOW + 2 * MINUTE,
+        due_us=micros(NOW + 2 * MINUTE),
         exit_code=3,
         reason="exit code 3",
     )
@@ -288,7 +282,7 @@ async def test_a_failed_try_leaves_a_row_and_waits_for_the_next(
 async def test_a_try_handed_back_costs_nothing(runs: RunStore) -> None:
     await runs.save([planned()])
     claimed = await claim_one(runs)
-    back = end(claimed, Status.QUEUED, Outcome.INTERRUPTED, due_at=NOW, counts=False)
+    back = end(claimed, Status.QUEUED, Outcome.INTERRUPTED, due_us=micros(NOW), counts=False)
     await runs.settle([back])
     run = await runs.get(claimed.key)
     assert run is not None
@@ -300,7 +294,7 @@ async def test_a_try_handed_back_costs_nothing(runs: RunStore) -> None:
 async def test_output_of_each_try_is_kept(runs: RunStore) -> None:
     await runs.save([planned()])
     first = await claim_one(runs)
-    failed = end(first, Status.QUEUED, Outcome.FAILED, due_at=NOW, output=Output(b"1"))
+    failed = end(first, Status.QUEUED, Outcome.FAILED, due_us=micros(NOW), output=Output(b"1"))
     await runs.settle([failed])
     second = await claim_one(runs)
     kept = Output(b"2\x00\xff", b"tail", 7)

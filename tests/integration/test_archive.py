@@ -59,14 +59,12 @@ class Past:
             good = outcome is Outcome.SUCCEEDED
             final = Status.SUCCEEDED if good else Status.DEAD
             end = Settlement(
-                key=run.key,
-                token=run.token,
-                attempt=run.attempt,
-                outcome=outcome,
-                status=final if last else Status.QUEUED,
-                finished_at=slot + HOUR * place,
-                started_at=slot,
-                due_at=None if last else slot + HOUR,
+                run,
+                outcome,
+                final if last else Status.QUEUED,
+                finished_us=micros(slot + HOUR * place),
+                started_us=micros(slot),
+                due_us=None if last else micros(slot + HOUR),
                 exit_code=0 if good else 1,
                 reason=None if good else f"try {place} failed",
                 output=Output(f"try {place} of j{job_id}".encode(), b"\x00\xff", 7),
@@ -178,7 +176,7 @@ async def test_open_runs_of_an_old_day_stay_and_follow_when_they_end(past: Past)
     await past.move_all()
     assert await past.runs.get(done) is None
     (run,) = (await past.runs.claim("w", ["slow"], limit=1)).runs
-    end = Settlement(run.key, run.token, 1, Outcome.SUCCEEDED, Status.SUCCEEDED, NOW)
+    end = Settlement(run, Outcome.SUCCEEDED, Status.SUCCEEDED, micros(NOW))
     assert await past.runs.settle([end]) == [True]
     assert len(await past.whole()) == 2
     assert await past.move_all() == [OLD]

@@ -48,7 +48,7 @@ def rows(count: int, due: datetime, *, first: int = 1, exclusive: bool = True) -
 
 
 def ended(run: Any, at: datetime) -> Settlement:
-    return Settlement(run.key, run.token, run.attempt, Outcome.SUCCEEDED, Status.SUCCEEDED, at, at)
+    return Settlement(run, Outcome.SUCCEEDED, Status.SUCCEEDED, micros(at), micros(at))
 
 
 WRITER = """
@@ -71,9 +71,9 @@ async def main(path, number, count):
             for i in range(10)
         ])
         claim = await runs.claim(f"w{number}", ["default"], limit=20)
-        now = clock.now()
+        now_us = clock.now_us()
         done += sum(await runs.settle([
-            Settlement(r.key, r.token, r.attempt, Outcome.SUCCEEDED, Status.SUCCEEDED, now, now)
+            Settlement(r, Outcome.SUCCEEDED, Status.SUCCEEDED, now_us, now_us)
             for r in claim.runs
         ]))
     print(done)

@@ -15,7 +15,8 @@ from duly.backends import named_queries
 
 HOT = [
     ("jobs", "due_jobs", {"before": 1, "limit": 1}, "timers_due"),
-    ("jobs", "versions", {"ids": "[]"}, "INTEGER PRIMARY KEY"),
+    ("jobs", "versions", ("[]",), "INTEGER PRIMARY KEY"),
+    ("jobs", "tasks", ("[]",), "INTEGER PRIMARY KEY"),
     (
         "jobs",
         "advance_timers",
@@ -24,7 +25,7 @@ HOT = [
     ),
     ("jobs", "advance_jittered_timers", {"schedule_version": 1, "pairs": "[]"}, "INTEGER PRIMARY"),
     ("runs", "claimable", ("q", 1, 2, 3), "runs_due (queue=? AND priority=? AND due_at<?)"),
-    ("runs", "next_claimable", ("q", 1), "runs_due (queue=? AND priority=?)"),
+    ("runs", "lanes", ('["q"]',), "runs_due (queue=? AND priority=?)"),
     ("runs", "open_runs", {"ids": "[]"}, "runs_open (job_id=?)"),
     (
         "runs",
@@ -32,6 +33,8 @@ HOT = [
         {"worker": "w", "first_token": 1, "now": 1, "pairs": "[]"},
         "PRIMARY KEY (scheduled_for=? AND job_id=?)",
     ),
+    ("runs", "settle_runs", ("[]",), "PRIMARY KEY (scheduled_for=? AND job_id=?)"),
+    ("runs", "settle_successes", ("[]",), "PRIMARY KEY (scheduled_for=? AND job_id=?)"),
     ("runs", "lost_runs", {"alive_since": 1, "limit": 1}, "runs_open"),
     (
         "runs",

@@ -133,7 +133,7 @@ def task_of(row: Any) -> Task:
         row[1],
         JobState(row[2]),
         row[3],
-        instant(row[4]),
+        row[4],
         decode_command(row[5]),
         row[6],
         from_micros(row[7]),

@@ -19,7 +19,6 @@ import signal
 import subprocess
 import termios
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import NoReturn
 
 from duly.backends.process_output import OutputKeeper
@@ -48,16 +47,16 @@ class ProcessExecutor:
         self._clock = clock
 
     def start(self, order: Order, on_end: Callable[[Result], None]) -> ProcessExecution | None:
-        at = self._clock.now()
+        at_us = self._clock.now_us()
         try:
             launch = prepare(order, self._named)
             process, pipe = _spawn(launch)
         except CannotStart as error:
-            on_end(Result(Outcome.FAILED, at, self._clock.now(), reason=str(error)))
+            on_end(Result(Outcome.FAILED, at_us, self._clock.now_us(), reason=str(error)))
             return None
         # The command has begun by the time the start returns; this is the honest moment.
-        execution = ProcessExecution(process, pipe, self._clock, self._clock.now(), on_end)
-        execution.watch(order.timeout.total_seconds())
+        execution = ProcessExecution(process, pipe, self._clock, self._clock.now_us(), on_end)
+        execution.watch(order.task.timeout.total_seconds())
         return execution
 
 
@@ -69,14 +68,14 @@ class ProcessExecution:
         process: subprocess.Popen[bytes],
         pipe: int,
         clock: Clock,
-        started_at: datetime,
+        started_us: int,
         on_end: Callable[[Result], None],
     ) -> None:
         self._process = process
         self._pipe = pipe
         self._pidfd = os.pidfd_open(process.pid)
         self._clock = clock
-        self._started_at = started_at
+        self._started_us = started_us
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._output = OutputKeeper()
@@ -164,8 +163,8 @@ class ProcessExecution:
         self._on_end(
             Result(
                 outcome=outcome,
-                started_at=self._started_at,
-                finished_at=self._clock.now(),
+                started_us=self._started_us,
+                finished_us=self._clock.now_us(),
                 exit_code=returncode if returncode >= 0 else None,
                 signal=-returncode if returncode < 0 else None,
                 reason=reason,

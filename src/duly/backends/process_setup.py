@@ -41,19 +41,20 @@ class Launch:
 
 def prepare(order: Order, named: Callable[[], NamedCommands]) -> Launch:
     """Decide all of it. Raises CannotStart where the name or the user is not known here."""
-    command = _resolve(order.command, named)
+    run, task = order
+    command = _resolve(task.command, named)
     user = _user(command.user)
     own = {"LOGNAME": user.pw_name, "USER": user.pw_name}
     env = {"HOME": user.pw_dir, "SHELL": SHELL, "PATH": PATH, **dict(command.env), **own}
     env |= {
-        "DULY_RUN_ID": str(order.key),
-        "DULY_JOB_ID": job_ref(order.key.job_id),
-        "DULY_SCHEDULED_FOR": order.key.scheduled_for.isoformat().replace("+00:00", "Z"),
-        "DULY_ATTEMPT": str(order.attempt),
-        "DULY_FENCING_TOKEN": str(order.token),
+        "DULY_RUN_ID": str(run.key),
+        "DULY_JOB_ID": job_ref(run.job_id),
+        "DULY_SCHEDULED_FOR": run.scheduled_for.isoformat().replace("+00:00", "Z"),
+        "DULY_ATTEMPT": str(run.attempt),
+        "DULY_FENCING_TOKEN": str(run.token),
     }
     argv = command.exec if command.exec is not None else (env["SHELL"], "-c", command.shell or "")
-    stdin = command.stdin if command.stdin is not None else order.input
+    stdin = command.stdin if command.stdin is not None else task.input
     launch = Launch(
         argv=argv,
         env=env,

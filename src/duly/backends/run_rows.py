@@ -48,16 +48,9 @@ def try_of(row: Any) -> Try:
 
 
 def claimed_run_of(row: Any) -> ClaimedRun:
-    return ClaimedRun(
-        row["job_id"],
-        instant(row["scheduled_for"]),
-        instant(row["due_at"]),
-        row["attempts"],
-        row["token"],
-        row["schedule_version"],
-        bool(row["manual"]),
-    )
+    """A row whose first columns are those of `ClaimedRun`, in its order."""
+    return ClaimedRun(row[0], row[1], row[2], row[3], row[4], row[5], bool(row[6]))
 
 
 def lost_run_of(row: Any) -> LostRun:
-    return LostRun(claimed_run_of(row), row["worker"], optional_instant(row["started_at"]))
+    return LostRun(claimed_run_of(row), row["worker"], row["started_at"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -306,6 +307,12 @@ def migrate(storage: Databases) -> None:
 def _run(service: Callable[[Any], Awaitable[None]], supervised_by: int | None) -> None:
     """Run a service until SIGINT or SIGTERM; a second one stops it at once."""
     from duly.services.loop import Stop
+
+    # What was loaded stays: the collector need not look through it again, nor so often at values
+    # that live as long as a batch. A tenth of a busy worker's time.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
     async def main() -> None:
         stop = Stop()

@@ -13,20 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
+from duly.clock import micros
 from duly.events import Event, OverlapSkipped
+from duly.executor import Order
 from duly.job import Task
 from duly.policy import void_reason
 from duly.run import ClaimedRun, Outcome, Status
 from duly.store import JobStore, RunStore, Settlement
-
-
-class Assignment(NamedTuple):
-    """A run and the job it belongs to, ready to be executed."""
-
-    run: ClaimedRun
-    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +80,25 @@ async def take(runs: RunStore, *, worker: str, queues: Sequence[str], limit: int
 
 async def assign(
     jobs: JobStore, runs: RunStore, known: KnownTasks, taken: Sequence[ClaimedRun]
-) -> list[Assignment]:
+) -> list[Order]:
     """Pair taken runs with their jobs; cancel those that are void. Can be repeated if it fails."""
     found = await known.look_up(jobs, {run.job_id for run in taken})
-    assignments = []
+    orders = []
     void = []
     for run in taken:
         job = found.get(run.job_id)
         reason = void_reason(run, job)
         if reason is None and job is not None:
-            assignments.append(Assignment(run, job))
+            orders.append(Order(run, job))
         else:
             void.append((run, reason))
     if void:
-        at = await runs.now()
-        await runs.settle([_canceled(run, reason, at) for run, reason in void])
-    return assignments
+        at_us = micros(await runs.now())
+        await runs.settle([_canceled(run, reason, at_us) for run, reason in void])
+    return orders
 
 
-def _canceled(run: ClaimedRun, reason: str | None, at: datetime) -> Settlement:
+def _canceled(run: ClaimedRun, reason: str | None, at_us: int) -> Settlement:
     return Settlement(
-        key=run.key,
-        token=run.token,
-        attempt=run.attempt,
-        outcome=Outcome.CANCELED,
-        status=Status.CANCELED,
-        finished_at=at,
-        counts=False,
-        reason=reason,
+        run, Outcome.CANCELED, Status.CANCELED, finished_us=at_us, counts=False, reason=reason
     )

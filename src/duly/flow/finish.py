@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from duly.encoding import to_micros
 from duly.events import Event, ResultDiscarded, RunEnded
 from duly.executor import Result
 from duly.job import Retry
 from duly.policy import after_try
-from duly.run import ClaimedRun
+from duly.run import ClaimedRun, Outcome
 from duly.store import RunStore, Settlement
 
 
@@ -26,33 +27,37 @@ class Ended(NamedTuple):
     result: Result
 
 
-async def finish(runs: RunStore, ended: Sequence[Ended]) -> list[Event]:
-    """Store the results of many tries in one transaction."""
+async def finish(runs: RunStore, ended: Sequence[Ended], *, tell_all: bool = True) -> list[Event]:
+    """Store the results of many tries in one transaction.
+
+    Args:
+        tell_all: have events of successes too. Nearly all are, and a busy worker tells nobody.
+    """
     settlements = [_settlement(each) for each in ended]
     ours = await runs.settle(settlements)
     return [
-        RunEnded(s.key, s.attempt, s.outcome, s.status, s.reason)
+        RunEnded(s.run.key, s.run.attempt, s.outcome, s.status, s.reason)
         if held
-        else ResultDiscarded(s.key, s.attempt, s.token)
+        else ResultDiscarded(s.run.key, s.run.attempt, s.run.token)
         for s, held in zip(settlements, ours, strict=True)
+        if tell_all or not held or s.outcome is not Outcome.SUCCEEDED
     ]
 
 
 def _settlement(ended: Ended) -> Settlement:
-    run, result = ended.run, ended.result
-    following = after_try(ended.retry, result.outcome, attempt=run.attempt, at=result.finished_at)
+    run, retry, result = ended
+    following = after_try(retry, result.outcome, attempt=run.attempt)
+    wait = following.wait
     return Settlement(
-        key=run.key,
-        token=run.token,
-        attempt=run.attempt,
-        outcome=result.outcome,
-        status=following.status,
-        finished_at=result.finished_at,
-        started_at=result.started_at,
-        due_at=following.due_at,
-        counts=following.counts,
-        exit_code=result.exit_code,
-        signal=result.signal,
-        reason=result.reason,
-        output=result.output,
+        run,
+        result.outcome,
+        following.status,
+        result.finished_us,
+        result.started_us,
+        None if wait is None else result.finished_us + to_micros(wait),
+        following.counts,
+        result.exit_code,
+        result.signal,
+        result.reason,
+        result.output,
     )

@@ -7,8 +7,10 @@ the same moment, end it once.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from duly.clock import micros
+from duly.encoding import to_micros
 from duly.events import Event, RunRescued
 from duly.job import Retry
 from duly.policy import after_try
@@ -24,10 +26,10 @@ async def rescue(
     if not lost:
         return []
     known = await jobs.get_many(list({each.run.job_id for each in lost}))
-    at = await runs.now()
+    at_us = micros(await runs.now())
     settlements = [
         _settlement(
-            each, known[each.run.job_id].spec.retry if each.run.job_id in known else Retry(), at
+            each, known[each.run.job_id].spec.retry if each.run.job_id in known else Retry(), at_us
         )
         for each in lost
     ]
@@ -39,19 +41,17 @@ async def rescue(
     ]
 
 
-def _settlement(lost: LostRun, retry: Retry, at: datetime) -> Settlement:
+def _settlement(lost: LostRun, retry: Retry, at_us: int) -> Settlement:
     run = lost.run
-    following = after_try(retry, Outcome.LOST, attempt=run.attempt, at=at)
+    following = after_try(retry, Outcome.LOST, attempt=run.attempt)
     unsafe = "" if retry.safe else "; outcome unknown, and the job is not safe to repeat"
     return Settlement(
-        key=run.key,
-        token=run.token,
-        attempt=run.attempt,
-        outcome=Outcome.LOST,
-        status=following.status,
-        finished_at=at,
-        started_at=lost.started_at,
-        due_at=following.due_at,
+        run,
+        Outcome.LOST,
+        following.status,
+        finished_us=at_us,
+        started_us=lost.started_us,
+        due_us=None if following.wait is None else at_us + to_micros(following.wait),
         counts=following.counts,
         reason=f"lost with its worker {lost.worker}{unsafe}",
     )

@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from duly.clock import AnchoredClock
+from duly.clock import AnchoredClock, instant
 from duly.events import RunStarted
-from duly.executor import Execution, Executor, Result
-from duly.flow.claim import Assignment, KnownTasks, assign
-from duly.flow.execute import execute
+from duly.executor import Execution, Executor, Order, Result
+from duly.flow.claim import KnownTasks, assign
 from duly.flow.finish import Ended, finish
 from duly.job import Retry
 from duly.run import ClaimedRun, Outcome
@@ -117,19 +116,19 @@ class Worker:
             self._taken, next_due, more = taken.runs, taken.next_due, taken.more
         if more:
             self._intake.take_ahead(self._room())
-        assignments = []
+        orders = []
         if self._taken:
             # If the jobs database fails now, these runs are still ours, and next time comes first.
-            assignments = await assign(self._jobs, self._runs, self._known, self._taken)
+            orders = await assign(self._jobs, self._runs, self._known, self._taken)
             if self._clock.monotonic() >= self._lease_until:
                 return 0  # too late to start them: others may have been given them
-            void = {run.token for run in self._taken} - {each.run.token for each in assignments}
+            void = {run.token for run in self._taken} - {each.run.token for each in orders}
             self._intake.settled(void)
             self._taken = []
         # All that is due is started before anything that has ended is looked at: a rush is late by
         # its starts alone.
-        for assignment in assignments:
-            self._start(assignment)
+        for order in orders:
+            self._start(order)
         return 0 if more else self._until(next_due)
 
     def _room(self) -> int:
@@ -148,21 +147,21 @@ class Worker:
         wait_s = (due - self._clock.now()).total_seconds()
         return min(_POLL_S, max(_SHORTEST_S, wait_s))
 
-    def _start(self, assignment: Assignment) -> None:
-        run = assignment.run
-        execution = execute(self._executor, assignment, partial(self._on_end, assignment))
+    def _start(self, order: Order) -> None:
+        run = order.run
+        execution = self._executor.start(order, partial(self._on_end, order))
         if execution is None:
             return
         self._executing[run.token] = execution
         if self._telemetry.verbose:
-            lateness = self._clock.now() - run.due_at
+            lateness = self._clock.now() - instant(run.due_us)
             started = RunStarted(run.key, run.attempt, run.token, execution.pid, lateness)
             self._telemetry.emit((started,))
 
-    def _on_end(self, assignment: Assignment, result: Result) -> None:
-        run = assignment.run
+    def _on_end(self, order: Order, result: Result) -> None:
+        run = order.run
         self._executing.pop(run.token, None)
-        self._ended.append(Ended(run, assignment.task.retry, result))
+        self._ended.append(Ended(run, order.task.retry, result))
         self._unsaved += 1
         self._results.ring()
 
@@ -171,7 +170,7 @@ class Worker:
         while self._ended:
             batch, self._ended = self._ended, []
             try:
-                events = await finish(self._runs, batch)
+                events = await finish(self._runs, batch, tell_all=self._telemetry.verbose)
             except BaseException:
                 self._ended = batch + self._ended
                 raise
@@ -203,8 +202,10 @@ class Worker:
         self._taken += await self._intake.end()
         if not self._taken:
             return
-        now = self._clock.now()
-        result = Result(Outcome.INTERRUPTED, now, now, reason=f"its worker {why} before the start")
+        now_us = self._clock.now_us()
+        result = Result(
+            Outcome.INTERRUPTED, now_us, now_us, reason=f"its worker {why} before the start"
+        )
         self._ended += (Ended(run, Retry(), result) for run in self._taken)
         self._unsaved += len(self._taken)
         self._taken = []

@@ -31,17 +31,16 @@ class Claim:
 class Settlement(NamedTuple):
     """The end of one try: the only way out of `running`.
 
-    It takes effect only while the run is running under `token`. `counts=False` gives the try back.
+    It takes effect only while the run is running under its token. `counts=False` gives the try
+    back. Times are whole microseconds, as in `ClaimedRun`; `due_us` is for what goes back.
     """
 
-    key: RunKey
-    token: int
-    attempt: int
+    run: ClaimedRun
     outcome: Outcome
     status: Status
-    finished_at: datetime
-    started_at: datetime | None = None
-    due_at: datetime | None = None
+    finished_us: int
+    started_us: int | None = None
+    due_us: int | None = None
     counts: bool = True
     exit_code: int | None = None
     signal: int | None = None
@@ -55,7 +54,7 @@ class LostRun:
 
     run: ClaimedRun
     worker: str
-    started_at: datetime | None
+    started_us: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,14 +220,12 @@ async def test_a_run_with_its_tries_and_output(
     await runs.settle(
         [
             Settlement(
-                first.key,
-                first.token,
-                1,
+                first,
                 Outcome.FAILED,
                 Status.QUEUED,
-                finished_at=clock.now(),
-                started_at=clock.now(),
-                due_at=clock.now() + timedelta(minutes=1),
+                finished_us=clock.now_us(),
+                started_us=clock.now_us(),
+                due_us=micros(clock.now() + timedelta(minutes=1)),
                 exit_code=3,
                 reason="exit status 3",
                 output=Output(b"first\n"),
@@ -253,13 +251,11 @@ async def test_a_run_with_its_tries_and_output(
     await runs.settle(
         [
             Settlement(
-                second.key,
-                second.token,
-                2,
+                second,
                 Outcome.SUCCEEDED,
                 Status.SUCCEEDED,
-                finished_at=clock.now(),
-                started_at=clock.now(),
+                finished_us=clock.now_us(),
+                started_us=clock.now_us(),
                 exit_code=0,
                 output=Output(b"\xff\0head", b"tail", 7),
             )

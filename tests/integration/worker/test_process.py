@@ -16,19 +16,21 @@ import pytest
 
 from duly.backends.process import ProcessExecutor
 from duly.backends.process_output import LIMIT
-from duly.clock import SystemClock
+from duly.clock import SystemClock, micros
 from duly.executor import NamedCommands, Order, Result
-from duly.job import Command
-from duly.run import Outcome, Output, RunKey
+from duly.job import Command, JobState, Retry, Task
+from duly.run import ClaimedRun, Outcome, Output
 
 pytestmark = pytest.mark.anyio
 
-KEY = RunKey(7, datetime(2026, 10, 24, 2, tzinfo=UTC))
+SLOT_US = micros(datetime(2026, 10, 24, 2, tzinfo=UTC))
+RUN = ClaimedRun(7, SLOT_US, SLOT_US, 2, 99, 1, manual=False)
 NAMED = NamedCommands({"hello": Command(shell="echo hello")}, "worker.toml")
 
 
 def order(command: Command, *, timeout_s: float = 20, stdin: str | None = None) -> Order:
-    return Order(KEY, 2, 99, command, stdin, timedelta(seconds=timeout_s))
+    timeout = timedelta(seconds=timeout_s)
+    return Order(RUN, Task(7, 1, JobState.ACTIVE, 1, 0, command, stdin, timeout, Retry()))
 
 
 async def run(given: Order, *, during: Callable[[int], None] | None = None) -> Result:

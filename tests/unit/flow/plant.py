@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from duly.clock import ManualClock
-from duly.executor import Result
-from duly.flow.claim import Assignment, KnownTasks, assign, take
+from duly.executor import Order, Result
+from duly.flow.claim import KnownTasks, assign, take
 from duly.flow.finish import Ended, finish
 from duly.flow.plan import plan
 from duly.flow.register import register
@@ -49,18 +49,18 @@ class Plant:
             if not done.read:
                 return
 
-    async def work(self, now: datetime | None = None) -> list[Assignment]:
+    async def work(self, now: datetime | None = None) -> list[Order]:
         """Claim what is due."""
         if now is not None:
             self.clock.set(now)
         taken = await take(self.runs, worker="w", queues=["default"], limit=100)
         return await assign(self.jobs, self.runs, self.known, taken.runs)
 
-    async def end(self, assignment: Assignment, outcome: Outcome = Outcome.SUCCEEDED) -> None:
+    async def end(self, order: Order, outcome: Outcome = Outcome.SUCCEEDED) -> None:
         """End a try now."""
-        now = self.clock.now()
-        result = Result(outcome, now, now, reason=None if outcome is Outcome.SUCCEEDED else "x")
-        await finish(self.runs, [Ended(assignment.run, assignment.task.retry, result)])
+        at_us = self.clock.now_us()
+        result = Result(outcome, at_us, at_us, reason=None if outcome is Outcome.SUCCEEDED else "x")
+        await finish(self.runs, [Ended(order.run, order.task.retry, result)])
 
     async def job(self, job: Job) -> Job:
         found = await self.jobs.get(job.id)
@@ -81,5 +81,5 @@ class Plant:
         return [(run.key.scheduled_for, run.status, run.slots) for run in await self.history()]
 
 
-def slots(assignments: Sequence[Assignment]) -> list[datetime]:
-    return [each.run.scheduled_for for each in assignments]
+def slots(orders: Sequence[Order]) -> list[datetime]:
+    return [each.run.scheduled_for for each in orders]

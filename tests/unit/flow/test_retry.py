@@ -81,7 +81,7 @@ async def test_the_result_of_a_lost_try_is_discarded_and_told(plant: Plant) -> N
     await plant.tick(at(2, 0))
     (lost,) = await plant.work(at(2, 0))
     await rescue(plant.jobs, plant.runs, silent_for=timedelta(minutes=2))
-    late = Result(Outcome.SUCCEEDED, plant.clock.now(), plant.clock.now(), exit_code=0)
+    late = Result(Outcome.SUCCEEDED, plant.clock.now_us(), plant.clock.now_us(), exit_code=0)
     events = await finish(plant.runs, [Ended(lost.run, job.spec.retry, late)])
     assert events == [ResultDiscarded(lost.run.key, 1, lost.run.token)]
     assert (await plant.run(job, at(2, 0))).status is Status.QUEUED

@@ -11,7 +11,7 @@ import asyncpg
 
 from duly.backends.job_rows import optional_instant, optional_micros
 from duly.backends.postgres import planned
-from duly.backends.postgres.database import Database, load_queries
+from duly.backends.postgres.database import Database, listed, load_queries
 from duly.backends.postgres.days import days_there, forget, make_days
 from duly.backends.postgres.floor import LOWEST
 from duly.backends.postgres.lanes import Lanes, Look
@@ -89,12 +89,8 @@ class PostgresRunStore:
         else:
             next_due_us, now_us = await self._look(queues, at)
         return Claim(
-            [
-                ClaimedRun(row[0], instant(row[1]), instant(row[2]), *row[3:7])
-                for row in rows
-                if row["attempts"]
-            ],
-            [RunKey(row[0], instant(row[1])) for row in rows if not row["attempts"]],
+            [ClaimedRun(*row[:7]) for row in rows if row[3]],
+            [RunKey(row[0], instant(row[1])) for row in rows if not row[3]],
             optional_instant(next_due_us),
             instant(now_us),
         )
@@ -112,7 +108,7 @@ class PostgresRunStore:
             async def work(values: dict[str, Any] = values) -> list[Any]:
                 return await self._database.fetch(_SQL["settle"], **values)
 
-            days = {micros(end.key.scheduled_for) for _, end in part}
+            days = {end.run.slot_us for _, end in part}
             places = await self._filing(days, work)
             held |= {part[row[0] - 1][0] for row in places}
         return [place in held for place in range(len(settlements))]
@@ -306,36 +302,38 @@ def _without_repeats(
     settlements: Sequence[Settlement],
 ) -> list[list[tuple[int, Settlement]]]:
     """The settlements with their places, cut so that no part has a run twice."""
+    if len({end.run[:2] for end in settlements}) == len(settlements):
+        return [list(enumerate(settlements))] if settlements else []
     parts: list[list[tuple[int, Settlement]]] = [[]]
-    seen: set[RunKey] = set()
+    seen: set[tuple[int, int]] = set()
     for place, end in enumerate(settlements):
-        if end.key in seen:
+        key = (end.run.job_id, end.run.slot_us)
+        if key in seen:
             parts.append([])
             seen = set()
-        seen.add(end.key)
+        seen.add(key)
         parts[-1].append((place, end))
-    return parts if settlements else []
+    return parts
 
 
 def _settle_values(ends: Sequence[Settlement]) -> dict[str, Any]:
     outputs = [end.output if end.output and end.output.head else None for end in ends]
     return {
-        "job_ids": [end.key.job_id for end in ends],
-        "slots": [micros(end.key.scheduled_for) for end in ends],
-        "tokens": [end.token for end in ends],
-        "attempts": [end.attempt for end in ends],
-        "outcomes": [end.outcome for end in ends],
-        "statuses": [end.status for end in ends],
-        "finished_ats": [micros(end.finished_at) for end in ends],
-        "started_ats": _unless_none(optional_micros(end.started_at) for end in ends),
-        "due_ats": _unless_none(optional_micros(end.due_at) for end in ends),
-        "given_back": [0 if end.counts else 1 for end in ends],
-        "exit_codes": _unless_none(end.exit_code for end in ends),
-        "signals": _unless_none(end.signal for end in ends),
+        "job_ids": listed(end.run.job_id for end in ends),
+        "slots": listed(end.run.slot_us for end in ends),
+        "tokens": listed(end.run.token for end in ends),
+        "outcomes": listed(end.outcome for end in ends),
+        "statuses": listed(end.status for end in ends),
+        "finished_ats": listed(end.finished_us for end in ends),
+        "started_ats": listed(end.started_us for end in ends),
+        "due_ats": listed(end.due_us for end in ends),
+        "given_back": listed(0 if end.counts else 1 for end in ends),
+        "exit_codes": listed(end.exit_code for end in ends),
+        "signals": listed(end.signal for end in ends),
         "reasons": _unless_none(end.reason for end in ends),
         "heads": _unless_none(None if output is None else output.head for output in outputs),
         "tails": _unless_none(None if output is None else output.tail for output in outputs),
-        "dropped": _unless_none(None if output is None else output.dropped for output in outputs),
+        "dropped": listed(None if output is None else output.dropped for output in outputs),
     }
 
 

@@ -185,13 +185,14 @@ SELECT false, name,
 -- stays, and keeps its worker as news.
 WITH ends AS MATERIALIZED (
   SELECT *
-    FROM unnest(:job_ids::bigint[], :slots::bigint[], :tokens::bigint[], :attempts::integer[],
-                :outcomes::text[], :statuses::text[], :finished_ats::bigint[],
-                :started_ats::bigint[], :due_ats::bigint[], :given_back::integer[],
-                :exit_codes::integer[], :signals::integer[], :reasons::text[], :heads::bytea[],
-                :tails::bytea[], :dropped::bigint[])
+    FROM unnest(:job_ids::text::bigint[], :slots::text::bigint[], :tokens::text::bigint[],
+                :outcomes::text::text[], :statuses::text::text[], :finished_ats::text::bigint[],
+                :started_ats::text::bigint[], :due_ats::text::bigint[],
+                :given_back::text::integer[], :exit_codes::text::integer[],
+                :signals::text::integer[], :reasons::text[], :heads::bytea[], :tails::bytea[],
+                :dropped::text::bigint[])
          WITH ORDINALITY
-         AS ends (for_job, slot, for_token, attempt, outcome, status, ended_at, began_at, again_at,
+         AS ends (for_job, slot, for_token, outcome, status, ended_at, began_at, again_at,
                   given_back, code, with_signal, why, head, tail, missing, place)
 ), held AS MATERIALIZED (
   -- By the key, row by row: whatever the planner thinks of how many run at present.
@@ -229,12 +230,12 @@ WITH ends AS MATERIALIZED (
 ), tried AS (
   INSERT INTO duly.tries (job_id, scheduled_for, token, attempt, outcome, worker, started_at,
                           finished_at, exit_code, signal, reason)
-  SELECT for_job, slot, for_token, attempt, outcome, worker, start, ended_at, code, with_signal, why
+  SELECT for_job, slot, for_token, attempts, outcome, worker, start, ended_at, code, with_signal, why
     FROM held
-   WHERE outcome <> 'succeeded' OR attempt > 1
+   WHERE outcome <> 'succeeded' OR attempts > 1
 ), kept AS (
   INSERT INTO duly.outputs (job_id, scheduled_for, token, attempt, head, tail, dropped)
-  SELECT for_job, slot, for_token, attempt, head, tail, missing
+  SELECT for_job, slot, for_token, attempts, head, tail, missing
     FROM held
    WHERE head IS NOT NULL
 )

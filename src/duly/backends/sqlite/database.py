@@ -9,10 +9,11 @@ takes the lock at its start (`BEGIN IMMEDIATE`) and is short, and who finds it t
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
@@ -147,6 +148,16 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise StoreUnavailable(f"{self.path} is no database of Duly's: {error}") from error
         return connection
+
+
+def fetch_array(db: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[Any]:
+    """The rows of a statement that puts them into one JSON array.
+
+    Between two rows Python's lock changes hands, and who waits for it while another thread is busy
+    waits for milliseconds. So what a busy worker asks for, it asks for in one piece.
+    """
+    ((rows,),) = db.execute(statement, values)
+    return list(json.loads(rows))
 
 
 def _tell(outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:

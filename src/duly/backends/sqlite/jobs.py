@@ -11,7 +11,7 @@ from typing import Any
 
 from duly.backends import named_queries
 from duly.backends.job_rows import added_job, changed_values, job_of, new_values, task_of
-from duly.backends.sqlite.database import Database
+from duly.backends.sqlite.database import Database, fetch_array
 from duly.clock import Clock, micros
 from duly.errors import KeyReused
 from duly.job import Job, JobState, Task
@@ -97,13 +97,13 @@ class SqliteJobStore:
         return await self._database.read(work)
 
     async def tasks(self, job_ids: Sequence[int]) -> dict[int, Task]:
-        ids = {"ids": json.dumps(list(job_ids))}
-        rows = await self._database.read(lambda db: db.execute(_SQL["tasks"], ids).fetchall())
+        ids = (json.dumps(list(job_ids)),)
+        rows = await self._database.read(lambda db: fetch_array(db, _SQL["tasks"], ids))
         return {row[0]: task_of(row) for row in rows}
 
     async def versions(self, job_ids: Sequence[int]) -> dict[int, int]:
-        ids = {"ids": json.dumps(list(job_ids))}
-        return await self._database.read(lambda db: dict(db.execute(_SQL["versions"], ids)))
+        ids = (json.dumps(list(job_ids)),)
+        return dict(await self._database.read(lambda db: fetch_array(db, _SQL["versions"], ids)))
 
     async def find(self, team: str, name: str) -> Job | None:
         row = await self._database.read(

@@ -22,11 +22,13 @@ SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id
  WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: tasks
-SELECT id, version, state, schedule_version, changed_at, command, input, timeout, retry
-  FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+SELECT json_group_array(json_array(id, version, state, schedule_version, changed_at, command, input,
+                                   timeout, retry))
+  FROM jobs WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: versions
-SELECT id, version FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
+SELECT json_group_array(json_array(id, version))
+  FROM jobs WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: job_by_name
 SELECT jobs.*, next_run_at FROM jobs LEFT JOIN timers ON job_id = id

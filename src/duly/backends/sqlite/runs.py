@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from itertools import product
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from duly.backends import named_queries
 from duly.backends.job_rows import optional_instant
 from duly.backends.run_rows import claimed_run_of, lost_run_of, run_of, try_of
 from duly.backends.sqlite import old_days
-from duly.backends.sqlite.database import Database
+from duly.backends.sqlite.database import Database, fetch_array
 from duly.clock import Clock, instant, micros
 from duly.history import Row, Table
 from duly.run import (
@@ -32,7 +32,6 @@ from duly.store import Backlog, Claim, LostRun, RunFilter, Settlement, WorkerInf
 
 _SQL = named_queries.load("duly.backends.sqlite", "runs.sql")
 
-_PRIORITIES = range(10)
 _FOREVER = (1 << 63) - 1
 
 
@@ -66,7 +65,7 @@ class SqliteRunStore:
     ) -> Claim:
         # Looking first takes no write lock, so an idle worker disturbs nobody.
         at = self._at(now)
-        next_due = await self._database.read(lambda db: _next_due(db, queues))
+        next_due = _next_due(await self._database.read(lambda db: _lanes(db, queues)))
         if limit < 1 or next_due is None or next_due > at:
             return Claim([], [], optional_instant(next_due), instant(at))
 
@@ -76,15 +75,7 @@ class SqliteRunStore:
             db.executemany(_SQL["skip_run"], ((why, at, job, slot) for job, slot, why in skipped))
             first_token = _take_tokens(db, len(startable))
             claimed = [
-                ClaimedRun(
-                    row[0],
-                    instant(row[1]),
-                    instant(row[2]),
-                    row[3] + 1,
-                    token,
-                    row[4],
-                    bool(row[5]),
-                )
+                ClaimedRun(*row[:3], row[3] + 1, token, row[4], manual=bool(row[5]))
                 for token, row in enumerate(startable, first_token)
             ]
             values = {
@@ -94,7 +85,7 @@ class SqliteRunStore:
                 "pairs": json.dumps([(row[1], row[0]) for row in startable]),
             }
             db.execute(_SQL["claim_runs"], values)
-            following = _next_due(db, queues)
+            following = _next_due(_lanes(db, queues))
             return Claim(
                 claimed,
                 [RunKey(job, instant(slot)) for job, slot, _ in skipped],
@@ -270,11 +261,10 @@ _Due = tuple[int, int, int, int, int, int, int]
 
 def _due_runs(db: sqlite3.Connection, queues: Sequence[str], at: int, limit: int) -> list[_Due]:
     due: list[_Due] = []
-    for priority, queue in product(_PRIORITIES, queues):
-        wanted = limit - len(due)
-        if wanted == 0:
-            break
-        due += db.execute(_SQL["claimable"], (queue, priority, at, wanted))
+    for lane in _lanes(db, queues):
+        if lane.due_us <= at and len(due) < limit:
+            values = (lane.queue, lane.priority, at, limit - len(due))
+            due += sorted(fetch_array(db, _SQL["claimable"], values), key=itemgetter(2))
     return due
 
 
@@ -311,28 +301,36 @@ def _take_tokens(db: sqlite3.Connection, amount: int) -> int:
     return int(last) - amount + 1
 
 
-def _next_due(db: sqlite3.Connection, queues: Sequence[str]) -> int | None:
-    return min(
-        (
-            due
-            for priority, queue in product(_PRIORITIES, queues)
-            for (due,) in db.execute(_SQL["next_claimable"], (queue, priority))
-            if due is not None
-        ),
-        default=None,
-    )
+class _Lane(NamedTuple):
+    """A priority of a queue in which runs wait, and when the first of them falls due."""
+
+    queue: str
+    priority: int
+    due_us: int
+
+
+def _lanes(db: sqlite3.Connection, queues: Sequence[str]) -> list[_Lane]:
+    """The lanes where runs wait, in the order of claims."""
+    lanes = (_Lane(*row) for row in fetch_array(db, _SQL["lanes"], (json.dumps(queues),)))
+    return sorted(lanes, key=lambda lane: (lane.priority, queues.index(lane.queue)))
+
+
+def _next_due(lanes: Iterable[_Lane]) -> int | None:
+    return min((lane.due_us for lane in lanes), default=None)
 
 
 def _settle_all(db: sqlite3.Connection, ends: Sequence[Settlement]) -> list[bool]:
     """All at once where all are held, which is nearly always; else one by one, to know which."""
-    rows = [_settle_row(end) for end in ends]
+    plain = [end for end in ends if _is_plain(end)]
+    others = [end for end in ends if not _is_plain(end)]
     db.execute("SAVEPOINT ends")
-    changed = db.executemany(_SQL["settle_run"], rows).rowcount
-    if changed == len(rows):
+    changed = _settle(db, "settle_successes", _success, plain)
+    changed += _settle(db, "settle_runs", _settle_row, others)
+    if changed == len(ends):
         held = [True] * changed
     else:
         db.execute("ROLLBACK TO ends")
-        held = [db.execute(_SQL["settle_run"], row).rowcount == 1 for row in rows]
+        held = [_settle(db, "settle_runs", _settle_row, [end]) == 1 for end in ends]
     db.execute("RELEASE ends")
     for end, ours in zip(ends, held, strict=True):
         if ours:
@@ -340,34 +338,54 @@ def _settle_all(db: sqlite3.Connection, ends: Sequence[Settlement]) -> list[bool
     return held
 
 
+def _settle(
+    db: sqlite3.Connection,
+    query: str,
+    row_of: Callable[[Settlement], tuple[Any, ...]],
+    ends: Sequence[Settlement],
+) -> int:
+    return db.execute(_SQL[query], (json.dumps([row_of(end) for end in ends]),)).rowcount
+
+
+def _is_plain(end: Settlement) -> bool:
+    """A success and nothing besides: nearly all are."""
+    return end.outcome is Outcome.SUCCEEDED and end.reason is None and end.started_us is not None
+
+
+def _success(end: Settlement) -> tuple[Any, ...]:
+    run = end.run
+    return run.job_id, run.slot_us, run.token, end.started_us, end.finished_us, end.exit_code
+
+
 def _settle_row(end: Settlement) -> tuple[Any, ...]:
+    run = end.run
     return (
+        run.job_id,
+        run.slot_us,
+        run.token,
         end.status,
-        None if end.due_at is None else micros(end.due_at),
+        end.due_us,
         0 if end.counts else 1,
         1 if end.outcome is Outcome.INTERRUPTED else 0,
-        None if end.started_at is None else micros(end.started_at),
-        micros(end.finished_at),
+        end.started_us,
+        end.finished_us,
         end.exit_code,
         end.signal,
         end.reason,
         1 if end.outcome is Outcome.CANCELED else 0,
-        end.key.job_id,
-        micros(end.key.scheduled_for),
-        end.token,
     )
 
 
 def _record(db: sqlite3.Connection, end: Settlement) -> None:
     """Beside the run's row: its try, and what that wrote."""
-    key = (end.key.job_id, micros(end.key.scheduled_for))
-    if end.outcome is not Outcome.SUCCEEDED or end.attempt > 1:
-        at = micros(end.finished_at)
-        facts = (end.attempt, end.outcome, at, end.exit_code, end.signal, end.reason)
+    run = end.run
+    key = (run.job_id, run.slot_us)
+    if end.outcome is not Outcome.SUCCEEDED or run.attempt > 1:
+        facts = (run.attempt, end.outcome, end.finished_us, end.exit_code, end.signal, end.reason)
         db.execute(_SQL["record_try"], (*facts, *key))
     if end.output is not None and end.output.head:
         kept = (end.output.head, end.output.tail, end.output.dropped)
-        db.execute(_SQL["keep_output"], (*key, end.token, end.attempt, *kept))
+        db.execute(_SQL["keep_output"], (*key, run.token, run.attempt, *kept))
 
 
 def _rows(db: sqlite3.Connection, query: str, values: dict[str, Any]) -> list[sqlite3.Row]:
