@@ -279,6 +279,27 @@ async def test_a_failed_try_leaves_a_row_and_waits_for_the_next(
     assert (await claim_one(runs)).attempt == 2
 
 
+async def test_a_success_leaves_nothing_of_the_tries_before_it(
+    runs: RunStore, clock: ManualClock
+) -> None:
+    await runs.save([planned()])
+    failed = end(
+        await claim_one(runs),
+        Status.QUEUED,
+        Outcome.FAILED,
+        due_us=micros(NOW),
+        signal=9,
+        reason="ended by signal 9",
+    )
+    await runs.settle([failed])
+    again = await claim_one(runs)
+    await runs.settle([end(again, Status.SUCCEEDED, Outcome.SUCCEEDED, exit_code=0)])
+    run = await runs.get(again.key)
+    assert run is not None
+    assert (run.status, run.exit_code, run.signal, run.reason) == (Status.SUCCEEDED, 0, None, None)
+    assert [each.reason for each in await runs.tries(again.key)] == ["ended by signal 9", None]
+
+
 async def test_a_try_handed_back_costs_nothing(runs: RunStore) -> None:
     await runs.save([planned()])
     claimed = await claim_one(runs)

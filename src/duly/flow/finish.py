@@ -33,7 +33,7 @@ async def finish(runs: RunStore, ended: Sequence[Ended], *, tell_all: bool = Tru
     Args:
         tell_all: have events of successes too. Nearly all are, and a busy worker tells nobody.
     """
-    settlements = [_settlement(each) for each in ended]
+    settlements = [settlement(each) for each in ended]
     ours = await runs.settle(settlements)
     return [
         RunEnded(s.run.key, s.run.attempt, s.outcome, s.status, s.reason)
@@ -44,7 +44,8 @@ async def finish(runs: RunStore, ended: Sequence[Ended], *, tell_all: bool = Tru
     ]
 
 
-def _settlement(ended: Ended) -> Settlement:
+def settlement(ended: Ended) -> Settlement:
+    """The end of a try, with what follows by its policy."""
     run, retry, result = ended
     following = after_try(retry, result.outcome, attempt=run.attempt)
     wait = following.wait

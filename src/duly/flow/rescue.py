@@ -10,12 +10,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from duly.clock import micros
-from duly.encoding import to_micros
 from duly.events import Event, RunRescued
+from duly.executor import Result
+from duly.flow.finish import Ended, settlement
 from duly.job import Retry
-from duly.policy import after_try
 from duly.run import Outcome
-from duly.store import JobStore, LostRun, RunStore, Settlement
+from duly.store import JobStore, LostRun, RunStore
 
 
 async def rescue(
@@ -27,31 +27,19 @@ async def rescue(
         return []
     known = await jobs.get_many(list({each.run.job_id for each in lost}))
     at_us = micros(await runs.now())
-    settlements = [
-        _settlement(
-            each, known[each.run.job_id].spec.retry if each.run.job_id in known else Retry(), at_us
-        )
-        for each in lost
-    ]
+    settlements = []
+    for each in lost:
+        job = known.get(each.run.job_id)
+        settlements.append(settlement(_ended(each, job.spec.retry if job else Retry(), at_us)))
     ours = await runs.settle(settlements)
     return [
-        RunRescued(each.run, each.worker, settlement.status)
-        for each, settlement, held in zip(lost, settlements, ours, strict=True)
+        RunRescued(each.run, each.worker, end.status)
+        for each, end, held in zip(lost, settlements, ours, strict=True)
         if held
     ]
 
 
-def _settlement(lost: LostRun, retry: Retry, at_us: int) -> Settlement:
-    run = lost.run
-    following = after_try(retry, Outcome.LOST, attempt=run.attempt)
+def _ended(lost: LostRun, retry: Retry, at_us: int) -> Ended:
     unsafe = "" if retry.safe else "; outcome unknown, and the job is not safe to repeat"
-    return Settlement(
-        run,
-        Outcome.LOST,
-        following.status,
-        finished_us=at_us,
-        started_us=lost.started_us,
-        due_us=None if following.wait is None else at_us + to_micros(following.wait),
-        counts=following.counts,
-        reason=f"lost with its worker {lost.worker}{unsafe}",
-    )
+    reason = f"lost with its worker {lost.worker}{unsafe}"
+    return Ended(lost.run, retry, Result(Outcome.LOST, lost.started_us, at_us, reason=reason))

@@ -54,7 +54,7 @@ class LostRun:
 
     run: ClaimedRun
     worker: str
-    started_us: int | None
+    started_us: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,7 +349,7 @@ def _settle(
 
 def _is_plain(end: Settlement) -> bool:
     """A success and nothing besides: nearly all are."""
-    return end.outcome is Outcome.SUCCEEDED and end.reason is None and end.started_us is not None
+    return end.status is Status.SUCCEEDED and end.reason is None and end.started_us is not None
 
 
 def _success(end: Settlement) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ UPDATE runs
 -- The same with half as many values to read.
 UPDATE runs
    SET status = 'succeeded', started_at = value ->> 3, finished_at = value ->> 4,
-       exit_code = value ->> 5
+       exit_code = value ->> 5, signal = NULL, reason = NULL
   FROM json_each(?1)
  WHERE job_id = value ->> 0 AND scheduled_for = value ->> 1 AND token = value ->> 2
    AND status = 'running';
