@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -25,8 +21,7 @@ from duly.flow.history import find_run, list_runs, output_of, tries_of
 from duly.history import Row, Table
 from duly.run import Outcome, Output, PlannedRun, Run, RunKey, Status
 from duly.store import RunFilter, RunStore, Settlement
-from tests.engines import ENGINES, Stores, new_url
-from tests.integration.duly_up import duly_up, until
+from tests.engines import ENGINES, Stores
 
 pytestmark = pytest.mark.anyio
 
@@ -341,100 +336,3 @@ async def test_an_archive_that_does_not_answer_is_told_as_such(past: Past) -> No
 def test_a_place_that_is_none_is_told_as_such() -> None:
     with pytest.raises(InvalidConfig, match="no place for an archive"):
         ParquetArchive("nonsense://x")
-
-
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_a_run_two_months_old_is_found_like_yesterdays(tmp_path: Path, engine: str) -> None:
-    """By the same API calls and CLI commands, before and after it was archived."""
-    options = ["--archive", str(tmp_path / "archive")]
-    if engine == "postgres":
-        options += ["--jobs-url", new_url()]
-    with duly_up(tmp_path / "data", *options) as up:
-        job = up.register(name="old", command={"shell": "echo said; exit 3"}, retry="never")
-        until(lambda: _ended(up.http.get(f"/jobs/{job['id']}/runs").json()) >= 3)
-        up.http.delete(f"/jobs/{job['id']}").raise_for_status()
-        until(lambda: _open(up.http.get(f"/jobs/{job['id']}/runs").json()) == 0)
-        young = up.http.get(f"/jobs/{job['id']}/runs").json()
-        url = options[-1]
-    asyncio.run(_make_older(tmp_path / "data", url if engine == "postgres" else None))
-    with duly_up(tmp_path / "data", *options) as up:
-        until(lambda: "day_archived" in up.log())
-        old = up.http.get(f"/jobs/{job['id']}/runs").json()
-        assert len(old) == len(young) >= 3
-        assert [run["status"] for run in old] == [run["status"] for run in young]
-        ages = [datetime.now(UTC) - datetime.fromisoformat(run["for"]) for run in old]
-        assert min(ages) > timedelta(days=59)
-        listed = up.http.get("/runs", params={"status": "dead"}).json()
-        assert {run["id"] for run in listed} == {
-            run["id"] for run in old if run["status"] == "dead"
-        }
-        dead = next(run for run in old if run["status"] == "dead")
-        assert up.http.get(f"/runs/{dead['id']}").json()["tries"][0]["exit_code"] == 3
-        assert up.http.get(f"/runs/{dead['id']}/output").text == "said\n"
-        shown = _cli(tmp_path / "data", "runs", "show", dead["id"], "--json")
-        assert json.loads(shown)["status"] == "dead"
-        assert _cli(tmp_path / "data", "runs", "output", dead["id"]) == "said\n"
-        assert dead["id"] in _cli(tmp_path / "data", "runs", "list", "--json", "--limit", "1000")
-    if engine == "postgres":
-        assert asyncio.run(_hot(url)) == 0
-
-
-def _ended(runs: list[dict[str, Any]]) -> int:
-    return sum(run["status"] == "dead" for run in runs)
-
-
-def _open(runs: list[dict[str, Any]]) -> int:
-    return sum(run["status"] in {"queued", "running"} for run in runs)
-
-
-def _cli(data: Path, *arguments: str) -> str:
-    environment = os.environ | {"DULY_DATA": str(data)}
-    done = subprocess.run(
-        [sys.executable, "-m", "duly", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-async def _make_older(data: Path, url: str | None) -> None:
-    """Sixty days pass: all of history moves into the past."""
-    import sqlite3
-
-    import asyncpg
-
-    from duly.backends.postgres import Database
-    from duly.backends.postgres.days import make_days
-
-    past_us = 60 * 86_400_000_000
-    if url is None:
-        connection = sqlite3.connect(data / "runs.db")
-        for table in Table:
-            connection.execute(_AGE.format(table=table, past_us=past_us))
-        connection.commit()
-        connection.close()
-        return
-    today = datetime.now(UTC).date()
-    database = Database(url, "runs")
-    await make_days(database, [today - timedelta(days=number) for number in range(59, 63)])
-    await database.close()
-    connection = await asyncpg.connect(url)
-    for table in Table:
-        await connection.execute(_AGE.format(table=f"duly.{table}", past_us=past_us))
-    await connection.close()
-
-
-_AGE = "UPDATE {table} SET scheduled_for = scheduled_for - {past_us}"
-
-
-async def _hot(url: str) -> int:
-    import asyncpg
-
-    connection = await asyncpg.connect(url)
-    count = await connection.fetchval("SELECT count(*) FROM duly.runs")
-    await connection.close()
-    return int(count)
