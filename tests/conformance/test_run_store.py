@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -256,6 +257,36 @@ async def test_a_result_under_an_older_token_is_refused_with_its_output(runs: Ru
     assert run is not None
     assert (run.status, run.worker) == (Status.RUNNING, "w2")
     assert await runs.output(held.key) is None
+
+
+async def test_plain_successes_and_others_are_settled_in_one_call(runs: RunStore) -> None:
+    """Each under its own token: what is not held changes nothing and harms no other."""
+    await runs.save([planned(number) for number in range(1, 6)])
+    taken = {run.job_id: run for run in (await claim(runs)).runs}
+    lost = taken[5]
+    await runs.settle([end(lost, Status.QUEUED, Outcome.LOST, due_us=micros(NOW))])
+    held = await claim_one(runs, "w2")
+    good = partial(end, status=Status.SUCCEEDED, outcome=Outcome.SUCCEEDED, exit_code=0)
+    ends = [
+        good(taken[1]),
+        end(taken[2], Status.DEAD, Outcome.FAILED, exit_code=1),
+        good(lost),
+        good(taken[3], output=Output(b"said")),
+        good(taken[4]),
+        good(taken[1]),
+    ]
+    assert await runs.settle(ends) == [True, True, False, True, True, False]
+    found = [await runs.get(RunKey(number, NOW)) for number in range(1, 6)]
+    assert [(run.status, run.exit_code) for run in found if run is not None] == [
+        (Status.SUCCEEDED, 0),
+        (Status.DEAD, 1),
+        (Status.SUCCEEDED, 0),
+        (Status.SUCCEEDED, 0),
+        (Status.RUNNING, None),
+    ]
+    assert found[0] is not None
+    assert (found[0].started_at, found[0].finished_at) == (NOW, NOW + MINUTE)
+    assert await runs.settle([good(held)]) == [True]
 
 
 async def test_a_failed_try_leaves_a_row_and_waits_for_the_next(

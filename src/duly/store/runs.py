@@ -47,6 +47,18 @@ class Settlement(NamedTuple):
     reason: str | None = None
     output: Output | None = None
 
+    @property
+    def plain(self) -> bool:
+        """A success at the first try that wrote nothing: what most runs of a busy worker are."""
+        return (
+            self.status is Status.SUCCEEDED
+            and self.run.attempt == 1
+            and self.exit_code == 0
+            and self.started_us is not None
+            and (self.output is None or not self.output.head)
+            and self.reason is None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LostRun:

@@ -130,15 +130,15 @@ class Database:
         self._opening = asyncio.Lock()
 
     async def fetch(self, query: Query, **values: Any) -> list[Record]:
-        async with self._session() as session:
+        async with self.session() as session:
             return await session.fetch(query, **values)
 
     async def row(self, query: Query, **values: Any) -> Record | None:
-        async with self._session() as session:
+        async with self.session() as session:
             return await session.row(query, **values)
 
     async def execute(self, query: Query, **values: Any) -> int:
-        async with self._session() as session:
+        async with self.session() as session:
             return await session.execute(query, **values)
 
     @asynccontextmanager
@@ -191,7 +191,8 @@ class Database:
             await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
     @asynccontextmanager
-    async def _session(self) -> AsyncIterator[Session]:
+    async def session(self) -> AsyncIterator[Session]:
+        """A connection for one statement."""
         async with self._connection() as connection:
             if not self._in_transactions:
                 yield Session(connection)

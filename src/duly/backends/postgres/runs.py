@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -29,6 +30,8 @@ _SQL = load_queries("runs.sql")
 _FOREVER = (1 << 63) - 1
 # How often a claim is repeated that another one was in the way of.
 _CLAIMS = 5
+# How many claims look for overlaps after one that met any: those rarely come alone.
+_JUDGED = 100
 _OPEN = (Status.QUEUED, Status.RUNNING)
 
 
@@ -46,6 +49,7 @@ class PostgresRunStore:
         self._database = database
         self._clock = clock
         self._lanes = Lanes(local)
+        self._judged = 0  # claims that still look for overlaps
 
     async def now(self) -> datetime:
         if self._clock is not None:
@@ -103,14 +107,8 @@ class PostgresRunStore:
         held = set[int]()
         # Of one run, the ends come one after the other: a statement sees each row once.
         for part in _without_repeats(settlements):
-            values = _settle_values([settlement for _, settlement in part])
-
-            async def work(values: dict[str, Any] = values) -> list[Any]:
-                return await self._database.fetch(_SQL["settle"], **values)
-
             days = {end.run.slot_us for _, end in part}
-            places = await self._filing(days, work)
-            held |= {part[row[0] - 1][0] for row in places}
+            held |= await self._filing(days, partial(self._settle, part))
         return [place in held for place in range(len(settlements))]
 
     async def void(
@@ -262,13 +260,32 @@ class PostgresRunStore:
 
         async def work() -> list[Any]:
             for _ in range(_CLAIMS):
+                query = "claim_judged" if self._judged else "claim"
+                self._judged = max(0, self._judged - 1)
                 try:
-                    return await self._database.fetch(_SQL["claim"], **values)
+                    return await self._database.fetch(_SQL[query], **values)
                 except asyncpg.UniqueViolationError:
-                    continue
+                    self._judged = _JUDGED
             raise StoreUnavailable("other claims were in the way; the next one will find its turn")
 
         return await self._filing(None, work)
+
+    async def _settle(self, part: Sequence[tuple[int, Settlement]]) -> set[int]:
+        """Settle in one transaction; the places of those that were held."""
+        plain = [each for each in part if each[1].plain]
+        others = [each for each in part if not each[1].plain]
+        whole = self._database.transaction if plain and others else self._database.session
+        held = set[int]()
+        async with whole() as session:
+            if plain:
+                values = _success_values([end for _, end in plain])
+                rows = await session.fetch(_SQL["settle_successes"], **values)
+                held |= {plain[row[0] - 1][0] for row in rows}
+            if others:
+                values = _settle_values([end for _, end in others])
+                rows = await session.fetch(_SQL["settle"], **values)
+                held |= {others[row[0] - 1][0] for row in rows}
+        return held
 
     async def _filing(
         self,
@@ -334,6 +351,16 @@ def _settle_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "heads": _unless_none(None if output is None else output.head for output in outputs),
         "tails": _unless_none(None if output is None else output.tail for output in outputs),
         "dropped": listed(None if output is None else output.dropped for output in outputs),
+    }
+
+
+def _success_values(ends: Sequence[Settlement]) -> dict[str, Any]:
+    return {
+        "job_ids": listed(end.run.job_id for end in ends),
+        "slots": listed(end.run.slot_us for end in ends),
+        "tokens": listed(end.run.token for end in ends),
+        "finished_ats": listed(end.finished_us for end in ends),
+        "started_ats": listed(end.started_us for end in ends),
     }
 
 

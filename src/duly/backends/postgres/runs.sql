@@ -86,8 +86,39 @@ SELECT job_id, scheduled_for, new_status, due_at, queue, priority, manual, sched
   FROM gone;
 
 -- name: claim
--- In the order (priority, due_at), past rows that another claim holds. An exclusive run whose job
--- has an open run, or another one in this very claim, goes into history as skipped.
+-- In the order (priority, due_at), past rows that another claim holds. Where that would open a second
+-- run of a job that allows one, the index says so, and `claim_judged` does it again with a look.
+WITH present AS MATERIALIZED (
+  SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now
+), lanes AS MATERIALIZED (
+  SELECT *
+    FROM unnest(:lane_queues::text[], :lane_priorities::smallint[], :lane_floors::bigint[])
+         WITH ORDINALITY AS known (name, lane, floor, place)
+   ORDER BY known.place
+), claimed AS (
+  UPDATE duly.queue
+     SET running = true, worker = :worker, token = nextval('duly.last_token'),
+         started_at = (SELECT now FROM present), attempts = attempts + 1
+   WHERE ctid = ANY (ARRAY(
+           SELECT found.ctid
+             FROM present CROSS JOIN lanes
+            CROSS JOIN LATERAL
+                  (SELECT ctid
+                     FROM duly.queue
+                    WHERE NOT running AND queue = name AND priority = lane
+                      AND due_at >= floor AND due_at <= present.now
+                    ORDER BY due_at
+                    LIMIT :limit
+                      FOR UPDATE SKIP LOCKED) AS found
+            LIMIT :limit))
+  RETURNING job_id, scheduled_for, due_at, attempts, token, schedule_version, manual, priority,
+            queue
+)
+SELECT claimed.*, now FROM claimed, present ORDER BY priority, due_at;
+
+-- name: claim_judged
+-- The same. An exclusive run whose job has an open run, or another one in this very claim, goes into
+-- history as skipped.
 WITH present AS MATERIALIZED (
   SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now
 ), lanes AS MATERIALIZED (
@@ -238,6 +269,36 @@ WITH ends AS MATERIALIZED (
   SELECT for_job, slot, for_token, attempts, head, tail, missing
     FROM held
    WHERE head IS NOT NULL
+)
+SELECT place FROM held;
+
+-- name: settle_successes
+-- The same for first tries that succeeded and wrote nothing: less to read, and to write.
+WITH ends AS MATERIALIZED (
+  SELECT *
+    FROM unnest(:job_ids::text::bigint[], :slots::text::bigint[], :tokens::text::bigint[],
+                :finished_ats::text::bigint[], :started_ats::text::bigint[])
+         WITH ORDINALITY AS ends (for_job, slot, for_token, ended_at, began_at, place)
+), held AS MATERIALIZED (
+  SELECT ends.*, found.*
+    FROM ends
+   CROSS JOIN LATERAL
+         (SELECT ctid AS at, running, due_at, queue, priority, manual, schedule_version, attempts,
+                 interruptions, worker, queued_at
+            FROM duly.queue
+           WHERE job_id = for_job AND scheduled_for = slot AND token = for_token
+           LIMIT 1
+             FOR UPDATE) AS found
+   WHERE running
+), gone AS (
+  DELETE FROM duly.queue WHERE ctid = ANY (ARRAY(SELECT at FROM held))
+), filed AS (
+  INSERT INTO duly.runs (job_id, scheduled_for, status, due_at, queue, priority, manual,
+                         schedule_version, attempts, interruptions, worker, token, queued_at,
+                         started_at, finished_at, exit_code)
+  SELECT for_job, slot, 'succeeded', due_at, queue, priority, manual, schedule_version, attempts,
+         interruptions, worker, for_token, queued_at, began_at, ended_at, 0
+    FROM held
 )
 SELECT place FROM held;
 

@@ -321,8 +321,8 @@ def _next_due(lanes: Iterable[_Lane]) -> int | None:
 
 def _settle_all(db: sqlite3.Connection, ends: Sequence[Settlement]) -> list[bool]:
     """All at once where all are held, which is nearly always; else one by one, to know which."""
-    plain = [end for end in ends if _is_plain(end)]
-    others = [end for end in ends if not _is_plain(end)]
+    plain = [end for end in ends if end.plain]
+    others = [end for end in ends if not end.plain]
     db.execute("SAVEPOINT ends")
     changed = _settle(db, "settle_successes", _success, plain)
     changed += _settle(db, "settle_runs", _settle_row, others)
@@ -333,7 +333,7 @@ def _settle_all(db: sqlite3.Connection, ends: Sequence[Settlement]) -> list[bool
         held = [_settle(db, "settle_runs", _settle_row, [end]) == 1 for end in ends]
     db.execute("RELEASE ends")
     for end, ours in zip(ends, held, strict=True):
-        if ours:
+        if ours and not end.plain:
             _record(db, end)
     return held
 
@@ -347,14 +347,9 @@ def _settle(
     return db.execute(_SQL[query], (json.dumps([row_of(end) for end in ends]),)).rowcount
 
 
-def _is_plain(end: Settlement) -> bool:
-    """A success and nothing besides: nearly all are."""
-    return end.status is Status.SUCCEEDED and end.reason is None and end.started_us is not None
-
-
 def _success(end: Settlement) -> tuple[Any, ...]:
     run = end.run
-    return run.job_id, run.slot_us, run.token, end.started_us, end.finished_us, end.exit_code
+    return run.job_id, run.slot_us, run.token, end.started_us, end.finished_us
 
 
 def _settle_row(end: Settlement) -> tuple[Any, ...]:

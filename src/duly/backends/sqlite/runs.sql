@@ -92,10 +92,9 @@ UPDATE runs
    AND status = 'running';
 
 -- name: settle_successes
--- The same with half as many values to read.
+-- The same for first tries that succeeded and wrote nothing: less to read, and to write.
 UPDATE runs
-   SET status = 'succeeded', started_at = value ->> 3, finished_at = value ->> 4,
-       exit_code = value ->> 5, signal = NULL, reason = NULL
+   SET status = 'succeeded', started_at = value ->> 3, finished_at = value ->> 4, exit_code = 0
   FROM json_each(?1)
  WHERE job_id = value ->> 0 AND scheduled_for = value ->> 1 AND token = value ->> 2
    AND status = 'running';
