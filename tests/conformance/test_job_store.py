@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from duly.clock import ManualClock, micros
+from duly.encoding import decode_missed
 from duly.errors import KeyReused
 from duly.job import Command, Job, JobSpec, JobState, Missed, MissedPolicy, Overlap, Retry
+from duly.schedule import Gap, Repeat
 from duly.store import (
     JobFilter,
     JobStore,
@@ -152,28 +155,67 @@ async def test_due_gives_what_falls_due_by_the_bound_earliest_first(jobs: JobSto
         [new(due=DUE), new(due=DUE - timedelta(hours=1)), new(due=DUE + timedelta(microseconds=1))]
     )
     found = await jobs.due(DUE, limit=10)
-    assert [job.id for job in found] == [early.job.id, late.job.id]
-    assert [job.id for job in await jobs.due(DUE, limit=1)] == [early.job.id]
-    assert later.job.id not in {job.id for job in found}
+    assert [group.job_ids for group in found] == [[early.job.id], [late.job.id]]
+    assert [group.job_ids for group in await jobs.due(DUE, limit=1)] == [[early.job.id]]
+    assert later.job.id not in chain.from_iterable(group.job_ids for group in found)
+
+
+async def test_due_groups_jobs_of_one_slot_and_tells_their_offsets(jobs: JobStore) -> None:
+    spec = EVERY_FIELD
+    one, two = await jobs.add_many(
+        [
+            NewJob("ops", replace(spec, name=f"job-{offset}"), timedelta(seconds=offset), due)
+            for offset, due in ((0, DUE), (7, DUE + timedelta(seconds=7)))
+        ]
+    )
+    (found,) = await jobs.due(DUE + timedelta(minutes=1), limit=10)
+    assert (found.slot_us, found.exclusive) == (micros(DUE), False)
+    offsets = dict(zip(found.job_ids, found.offsets_us, strict=True))
+    assert offsets == {one.job.id: 0, two.job.id: 7_000_000}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schedule": "daily 02:01"},
+        {"timezone": "UTC"},
+        {"gap": Gap.SKIP},
+        {"repeat": Repeat.BOTH},
+        {"ends_at": None},
+        {"missed": Missed(MissedPolicy.SKIP)},
+        {"queue": "other"},
+        {"priority": 3},
+        {"overlap": Overlap.SKIP},
+    ],
+)
+async def test_due_keeps_apart_what_is_decided_apart(
+    jobs: JobStore, change: dict[str, Any]
+) -> None:
+    spec = replace(EVERY_FIELD, name="other", **change)
+    await jobs.add_many(
+        [NewJob("ops", EVERY_FIELD, timedelta(0), DUE), NewJob("ops", spec, timedelta(0), DUE)]
+    )
+    assert [len(group.job_ids) for group in await jobs.due(DUE, limit=10)] == [1, 1]
 
 
 async def test_due_carries_what_planning_needs(jobs: JobStore) -> None:
     added = await jobs.add(NewJob("ops", EVERY_FIELD, timedelta(seconds=7), DUE))
     (found,) = await jobs.due(DUE, limit=10)
+    assert decode_missed(found.missed) == EVERY_FIELD.missed
     assert tuple(found._replace(missed="")) == (
-        added.job.id,
+        micros(DUE) - 7_000_000,
         "daily 02:00",
         "Europe/Berlin",
         "after",
         "first",
         micros(DUE + timedelta(days=9)),
         "",
-        micros(DUE),
-        7_000_000,
         1,
         "reports",
         2,
         False,
+        [added.job.id],
+        [7_000_000],
     )
 
 
@@ -212,17 +254,38 @@ async def test_advance_moves_a_job_on(jobs: JobStore) -> None:
     assert job.version == 1, "planning is no edit"
 
 
-async def test_advance_adds_each_jobs_own_jitter(jobs: JobStore) -> None:
+@pytest.mark.parametrize("count", [2, 200])
+@pytest.mark.parametrize("jitter_us", [0, 1_000_000])
+async def test_advance_adds_each_jobs_own_jitter(
+    jobs: JobStore, count: int, jitter_us: int
+) -> None:
     term = await jobs.take_over("me")
-    one, two = await jobs.add_many([new(), new()])
+    added = [each.job.id for each in await jobs.add_many([new()] * count)]
     tomorrow = DUE + timedelta(days=1)
-    move = Move(micros(tomorrow), 1, [one.job.id, two.job.id], [1_000_000, 2_000_000])
-    assert await jobs.advance([move], term=term) == 2
-    known = await jobs.get_many([one.job.id, two.job.id])
-    assert [job.next_run_at for job in known.values()] == [
-        tomorrow + timedelta(seconds=1),
-        tomorrow + timedelta(seconds=2),
+    move = Move(micros(tomorrow), 1, added, [n * jitter_us for n in range(count)])
+    assert await jobs.advance([move], term=term) == count
+    known = await jobs.get_many(added)
+    assert [known[job_id].next_run_at for job_id in added] == [
+        tomorrow + timedelta(microseconds=n * jitter_us) for n in range(count)
     ]
+
+
+@pytest.mark.parametrize("count", [2, 200])
+async def test_advance_leaves_out_of_many_those_that_were_edited(
+    jobs: JobStore, count: int
+) -> None:
+    old = await jobs.take_over("other")
+    term = await jobs.take_over("me")
+    first, *others = [each.job for each in await jobs.add_many([new()] * count)]
+    edited = replace(first, schedule_version=2, next_run_at=DUE + timedelta(hours=5))
+    await jobs.replace(edited, expected_version=1)
+    ids = [first.id, *(job.id for job in others)]
+    move = Move(micros(DUE + timedelta(days=1)), 1, ids, [0] * count)
+    assert await jobs.advance([move], term=old) == 0
+    assert await jobs.advance([move], term=term) == count - 1
+    job = await jobs.get(first.id)
+    assert job is not None
+    assert job.next_run_at == DUE + timedelta(hours=5)
 
 
 async def test_advance_without_a_next_time_ends_the_job(jobs: JobStore) -> None:

@@ -65,29 +65,53 @@ async def test_concurrent_plans_of_one_slot_save_it_once(runs: RunStore) -> None
     assert sum(saved) == 1
 
 
-@pytest.mark.parametrize("offsets_us", [[0, 0], [5_000_000, 5_000_000], [0, 5_000_000]])
-async def test_a_slot_of_many_jobs_is_a_row_each(runs: RunStore, offsets_us: list[int]) -> None:
-    slot = PlannedSlot(micros(NOW), "slow", 3, False, 2, [1, 2], offsets_us)
-    assert await runs.save_slots([slot]) == 2
+MANY = list(range(1, 201))
+
+
+@pytest.mark.parametrize("jobs", [MANY[:2], MANY], ids=["few", "many"])
+@pytest.mark.parametrize("offsets_us", [(0, 0), (5_000_000, 5_000_000), (0, 5_000_000)])
+async def test_a_slot_of_many_jobs_is_a_row_each(
+    runs: RunStore, jobs: list[int], offsets_us: tuple[int, int]
+) -> None:
+    offsets = [offsets_us[n % 2] for n in jobs]
+    slot = PlannedSlot(micros(NOW), "slow", 3, False, 2, jobs, offsets)
+    assert await runs.save_slots([slot]) == len(jobs)
     assert await runs.save_slots([slot]) == 0
-    found = sorted(await runs.history(RunFilter()), key=lambda run: run.key)
+    found = sorted(await runs.history(RunFilter(), limit=201), key=lambda run: run.key)
     assert [(run.key, run.due_at) for run in found] == [
-        (RunKey(n, NOW), NOW + timedelta(microseconds=offset_us))
-        for n, offset_us in zip((1, 2), offsets_us, strict=True)
+        (RunKey(n, NOW), NOW + timedelta(microseconds=offset))
+        for n, offset in zip(jobs, offsets, strict=True)
     ]
     assert {(r.status, r.queue, r.priority, r.schedule_version) for r in found} == {
         (Status.QUEUED, "slow", 3, 2)
     }
 
 
-async def test_a_slot_takes_up_the_voided_and_keeps_the_others(runs: RunStore) -> None:
+@pytest.mark.parametrize("jobs", [MANY[:4], MANY], ids=["few", "many"])
+async def test_a_slot_takes_up_the_voided_and_keeps_the_others(
+    runs: RunStore, jobs: list[int]
+) -> None:
     await runs.save([planned(1, NOW + MINUTE), planned(2, NOW + MINUTE)])
     await runs.void(1, after=NOW, version=2, reason="edited")
     await runs.cancel(RunKey(2, NOW + MINUTE), reason="by a person")
-    slot = PlannedSlot(micros(NOW + MINUTE), "default", 5, True, 2, [1, 2, 3], [0, 0, 0])
-    assert await runs.save_slots([slot]) == 2
-    found = sorted(await runs.history(RunFilter()), key=lambda run: run.key)
-    assert [run.status for run in found] == [Status.QUEUED, Status.CANCELED, Status.QUEUED]
+    slot = PlannedSlot(micros(NOW + MINUTE), "default", 5, True, 2, jobs, [0] * len(jobs))
+    assert await runs.save_slots([slot]) == len(jobs) - 1
+    found = sorted(await runs.history(RunFilter(), limit=201), key=lambda run: run.key)
+    kept = {run.key.job_id: run.status for run in found if run.status != Status.QUEUED}
+    assert (len(found), kept) == (len(jobs), {2: Status.CANCELED})
+
+
+@pytest.mark.parametrize("jobs", [MANY[:4], MANY], ids=["few", "many"])
+async def test_a_slot_saves_what_an_interrupted_save_did_not(
+    runs: RunStore, jobs: list[int]
+) -> None:
+    await runs.save([planned(1), planned(3)])
+    slot = PlannedSlot(micros(NOW), "default", 5, True, 2, jobs, [0] * len(jobs))
+    saved = await runs.save_slots([slot])
+    assert saved == len(jobs), "the new ones, and two taken up from the version before"
+    found = await runs.history(RunFilter(), limit=201)
+    assert {(run.status, run.schedule_version) for run in found} == {(Status.QUEUED, 2)}
+    assert len(found) == len(jobs)
 
 
 async def test_a_plan_does_not_touch_a_run_that_has_started(runs: RunStore) -> None:

@@ -198,7 +198,7 @@ async def test_polls_touch_a_handful_of_pages_at_a_million_idle_jobs(database_ur
     assert max(found.values()) <= FEW_PAGES, found
     # And what is due is found among the million.
     await jobs.add(NewJob("ops", spec, timedelta(0), clock.now()))
-    assert [job.id for job in await jobs.due(clock.now(), limit=10)] == [IDLE_JOBS + 1]
+    assert [group.job_ids for group in await jobs.due(clock.now(), limit=10)] == [[IDLE_JOBS + 1]]
     await jobs.close()
     await runs.close()
 

@@ -59,4 +59,5 @@ def test_a_hot_statement_goes_by_its_index(
     database.close()
     assert any(index in step for step in plan), plan
     assert not any(step.startswith(("SCAN jobs", "SCAN timers")) for step in plan), plan
-    assert not any("TEMP B-TREE" in step for step in plan), plan
+    # Only a batch that was cut off already may be sorted, into its groups.
+    assert query == "due_jobs" or not any("TEMP B-TREE" in step for step in plan), plan

@@ -4,16 +4,17 @@ Runs are saved first and jobs moved second, in two databases. A crash between th
 that are planned again; the key (job, slot) refuses the second row. A job that was edited after it
 was read is not moved (its `schedule_version` differs), and a leader whose term is over moves none.
 
-Next times are computed once per distinct (schedule, zone, slot), not once per job: a million daily
-jobs cost one computation.
+The database reads the jobs in groups of one (schedule, zone, slot), and next times are computed
+once for each: a million daily jobs cost one computation.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from duly.clock import instant, micros
@@ -22,7 +23,7 @@ from duly.events import Event, Planned, PlanRefused
 from duly.policy import Skipped, plan_slot
 from duly.run import PlannedRun, PlannedSlot, Status
 from duly.schedule import Gap, Repeat, parse
-from duly.store import DueJob, JobStore, Move, RunStore
+from duly.store import DueGroup, JobStore, Move, RunStore
 
 # Fewer jobs than this are not worth two transactions.
 _ONE_PART = 500
@@ -58,12 +59,13 @@ async def plan(
         now: the jobs database's clock.
     """
     due = await jobs.due(now + horizon, limit=batch)
-    if not due:
+    read = sum(len(group.job_ids) for group in due)
+    if not read:
         return PlanPass(0, 0)
     # One half is saved while the other is moved on: the two databases work at the same time.
-    halves = (due[: len(due) // 2], due[len(due) // 2 :]) if len(due) > _ONE_PART else (due,)
+    parts = _cut(due, read // 2) if read > _ONE_PART else (due,)
     told = await asyncio.gather(
-        *(_plan_part(jobs, runs, part, term=term, now=now) for part in halves),
+        *(_plan_part(jobs, runs, part, term=term, now=now) for part in parts),
         return_exceptions=True,  # so that no half goes on once this has returned
     )
     done = [each for each in told if isinstance(each, Planned)]
@@ -71,12 +73,26 @@ async def plan(
         if isinstance(each, BaseException):
             raise each
     moved = sum(each.moved for each in done)
-    refused = (PlanRefused(jobs=len(due) - moved, term=term),) if moved < len(due) else ()
-    return PlanPass(len(due), moved, (*done, *refused))
+    refused = (PlanRefused(jobs=read - moved, term=term),) if moved < read else ()
+    return PlanPass(read, moved, (*done, *refused))
+
+
+def _cut(due: Sequence[DueGroup], size: int) -> tuple[list[DueGroup], list[DueGroup]]:
+    """The groups of the first `size` jobs, and those of the others."""
+    first: list[DueGroup] = []
+    others: list[DueGroup] = []
+    for group in due:
+        ids, offsets_us = group.job_ids, group.offsets_us
+        if size:
+            first.append(group._replace(job_ids=ids[:size], offsets_us=offsets_us[:size]))
+        if size < len(ids):
+            others.append(group._replace(job_ids=ids[size:], offsets_us=offsets_us[size:]))
+        size = max(0, size - len(ids))
+    return first, others
 
 
 async def _plan_part(
-    jobs: JobStore, runs: RunStore, due: Sequence[DueJob], *, term: int, now: datetime
+    jobs: JobStore, runs: RunStore, due: Sequence[DueGroup], *, term: int, now: datetime
 ) -> Planned:
     decided = _decide(due, now)
     saved = await runs.save(decided.skipped) if decided.skipped else 0
@@ -94,46 +110,35 @@ class _Decided(NamedTuple):
     moves: list[Move]
 
 
-class _Group(NamedTuple):
-    """Jobs that share all that decides: the first of them, and the ids and offsets of all."""
-
-    first: DueJob
-    slot_us: int
-    job_ids: list[int]
-    offsets_us: list[int]
-
-
-def _decide(due: Sequence[DueJob], now: datetime) -> _Decided:
-    """Group the jobs by all that decides about them, and decide once for each group."""
-    now_us = micros(now)
-    groups: dict[tuple[object, ...], _Group] = {}
-    for job in due:
-        offset_us = job.offset_us
-        slot_us = job.next_run_us - offset_us
-        # Whether a late slot counts as missed depends on the offset; an on-time one never does.
-        late = offset_us if job.next_run_us < now_us else None
-        key = (slot_us, late, *job[1:7], *job[9:])
-        group = groups.get(key)
-        if group is None:
-            group = groups[key] = _Group(job, slot_us, [], [])
-        group.job_ids.append(job.id)
-        group.offsets_us.append(offset_us)
+def _decide(due: Sequence[DueGroup], now: datetime) -> _Decided:
+    """Decide once for each group."""
     decided = _Decided([], [], [])
-    for group in groups.values():
-        job, case = group.first, _case(group.first, group.slot_us, now)
-        version = job.schedule_version
-        ids, offsets_us = group.job_ids, group.offsets_us
+    for group in chain.from_iterable(_alike(each, micros(now)) for each in due):
+        case = _case(group, now)
+        ids, offsets_us, version = group.job_ids, group.offsets_us, group.schedule_version
         if case.skipped is not None:
-            row = _skipped_row(job, case.skipped)
-            decided.skipped.extend(row._replace(job_id=job_id) for job_id in ids)
+            decided.skipped.extend(_skipped_rows(group, case.skipped))
         if case.run_us is not None:
-            decided.slots.append(
-                PlannedSlot(
-                    case.run_us, job.queue, job.priority, job.exclusive, version, ids, offsets_us
-                )
-            )
+            kind = group.queue, group.priority, group.exclusive, version
+            decided.slots.append(PlannedSlot(case.run_us, *kind, ids, offsets_us))
         decided.moves.append(Move(case.next_us, version, ids, offsets_us))
     return decided
+
+
+def _alike(group: DueGroup, now_us: int) -> Iterable[DueGroup]:
+    """The group, by offsets where some of it is late.
+
+    Whether a late slot counts as missed depends on the offset; an on-time one never does.
+    """
+    if group.slot_us + min(group.offsets_us) >= now_us:
+        return (group,)
+    by_offset: dict[int, list[int]] = {}
+    for job_id, offset_us in zip(group.job_ids, group.offsets_us, strict=True):
+        by_offset.setdefault(offset_us, []).append(job_id)
+    return (
+        group._replace(job_ids=ids, offsets_us=[offset_us] * len(ids))
+        for offset_us, ids in by_offset.items()
+    )
 
 
 class _Case(NamedTuple):
@@ -144,14 +149,14 @@ class _Case(NamedTuple):
     next_us: int | None
 
 
-def _case(job: DueJob, slot_us: int, now: datetime) -> _Case:
+def _case(group: DueGroup, now: datetime) -> _Case:
     decided = plan_slot(
-        parse(job.schedule, job.timezone, gap=Gap(job.gap), repeat=Repeat(job.repeat)),
-        instant(slot_us),
+        parse(group.schedule, group.timezone, gap=Gap(group.gap), repeat=Repeat(group.repeat)),
+        instant(group.slot_us),
         now=now,
-        offset=from_micros(job.offset_us),
-        missed=decode_missed(job.missed),
-        ends_at=None if job.ends_us is None else instant(job.ends_us),
+        offset=from_micros(group.offsets_us[0]),
+        missed=decode_missed(group.missed),
+        ends_at=None if group.ends_us is None else instant(group.ends_us),
     )
     return _Case(
         None if decided.run is None else micros(decided.run),
@@ -160,18 +165,21 @@ def _case(job: DueJob, slot_us: int, now: datetime) -> _Case:
     )
 
 
-def _skipped_row(job: DueJob, skipped: Skipped) -> PlannedRun:
+def _skipped_rows(group: DueGroup, skipped: Skipped) -> Iterable[PlannedRun]:
     first_us = micros(skipped.first)
-    return PlannedRun(
-        job.id,
-        first_us,
-        first_us + job.offset_us,
-        job.queue,
-        job.priority,
-        job.exclusive,
-        job.schedule_version,
-        status=Status.SKIPPED.value,
-        reason=skipped.reason,
-        slots=skipped.count,
-        last_slot_us=micros(skipped.last),
+    return (
+        PlannedRun(
+            job_id,
+            first_us,
+            first_us + offset_us,
+            group.queue,
+            group.priority,
+            group.exclusive,
+            group.schedule_version,
+            status=Status.SKIPPED.value,
+            reason=skipped.reason,
+            slots=skipped.count,
+            last_slot_us=micros(skipped.last),
+        )
+        for job_id, offset_us in zip(group.job_ids, group.offsets_us, strict=True)
     )

@@ -12,7 +12,7 @@ Time: `now=None` means the database's own clock, inside the statement. Only test
 
 from duly.store.jobs import (
     Added,
-    DueJob,
+    DueGroup,
     JobFilter,
     JobStore,
     Move,
@@ -35,7 +35,7 @@ __all__ = [
     "Added",
     "Backlog",
     "Claim",
-    "DueJob",
+    "DueGroup",
     "JobFilter",
     "JobStore",
     "LostRun",

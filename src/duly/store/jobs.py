@@ -48,26 +48,27 @@ class StoredAnswer:
     location: str | None = None
 
 
-class DueJob(NamedTuple):
-    """The little of a job that planning reads, as it lies in the row.
+class DueGroup(NamedTuple):
+    """Jobs that fall due for one slot and share all that decides about their runs.
 
-    A tuple, with times as whole microseconds since 1970 and `missed` as its stored JSON: a rush
-    reads a million of them, and planning decodes each distinct value once.
+    The database groups them: a rush is a million jobs and a handful of these. A tuple, with times
+    and offsets as whole microseconds and `missed` as its stored JSON. Each job falls due at the
+    slot plus its offset.
     """
 
-    id: int
+    slot_us: int
     schedule: str
     timezone: str
     gap: str
     repeat: str
     ends_us: int | None
     missed: str
-    next_run_us: int
-    offset_us: int
     schedule_version: int
     queue: str
     priority: int
     exclusive: bool
+    job_ids: list[int]
+    offsets_us: list[int]
 
 
 class Move(NamedTuple):
@@ -171,8 +172,11 @@ class JobStore(Protocol):
         """
         ...
 
-    async def due(self, before: datetime, *, limit: int) -> list[DueJob]:
-        """Active jobs with next_run_at <= before, earliest first. Reads only those."""
+    async def due(self, before: datetime, *, limit: int) -> list[DueGroup]:
+        """The first `limit` active jobs with next_run_at <= before, in groups. Reads only those.
+
+        The groups come in the order of their earliest jobs.
+        """
         ...
 
     async def advance(self, moves: Sequence[Move], *, term: int) -> int:

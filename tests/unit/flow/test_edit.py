@@ -87,9 +87,9 @@ async def test_a_shortened_interval_runs_at_its_next_multiple(plant: Plant) -> N
 async def test_a_batch_read_before_the_edit_cannot_move_the_job(plant: Plant) -> None:
     """L019."""
     job = await plant.register("every minute")
-    held = await plant.jobs.due(at(2, 0), limit=10)
+    (held,) = await plant.jobs.due(at(2, 0), limit=10)
     await change(plant, job, schedule="daily 05:00")
-    stale = Move(micros(at(2, 1)), held[0].schedule_version, [held[0].id], [0])
+    stale = Move(micros(at(2, 1)), held.schedule_version, held.job_ids, [0])
     assert await plant.jobs.advance([stale], term=plant.term) == 0
     assert (await plant.job(job)).next_run_at == at(5, 0)
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import chain
 
 import asyncpg
 
 from duly.backends.job_rows import added_job, changed_values, job_of, new_values, task_of
-from duly.backends.postgres.database import Database, Record, Session, load_queries
+from duly.backends.postgres.database import Database, Record, Session, listed, load_queries
 from duly.backends.postgres.floor import LOWEST, Floor
 from duly.clock import Clock, instant, micros
 from duly.errors import KeyReused
 from duly.job import Job, JobState, Task
 from duly.store import (
     Added,
-    DueJob,
+    DueGroup,
     JobFilter,
     Move,
     NameConflict,
@@ -26,6 +25,9 @@ from duly.store import (
 )
 
 _SQL = load_queries("jobs.sql")
+
+# Moves of fewer jobs than this go together, whatever their next times.
+_MANY = 100
 
 _Answer = Callable[[Job], StoredAnswer]
 
@@ -150,22 +152,34 @@ class PostgresJobStore:
             return NameConflict(other.id)
         return None if row is None else job_of(row)
 
-    async def due(self, before: datetime, *, limit: int) -> list[DueJob]:
+    async def due(self, before: datetime, *, limit: int) -> list[DueGroup]:
         rows = await self._database.fetch(
             _SQL["due_jobs"], floor=self._floor.begin(), before=micros(before), limit=limit
         )
-        self._floor.found(rows[0]["next_run_at"] if rows else None, now=self._latest_us)
-        return [DueJob._make(row) for row in rows]
+        self._floor.found(rows[0]["earliest"] if rows else None, now=self._latest_us)
+        return [DueGroup._make(row[:13]) for row in rows]
 
     async def advance(self, moves: Sequence[Move], *, term: int) -> int:
-        on = [move for move in moves if move.next_slot_us is not None]
-        over = [move for move in moves if move.next_slot_us is None]
         async with self._database.transaction() as session:
             moved = 0
-            if on:
-                moved += await session.execute(
-                    _SQL["advance_timers"], term=term, next_run_ats=_next_times(on), **_jobs_of(on)
-                )
+            various: list[Move] = []
+            over: list[Move] = []
+            for move in moves:
+                if move.next_slot_us is None:
+                    over.append(move)
+                elif len(move.job_ids) < _MANY or any(move.offsets_us):
+                    various.append(move)
+                else:
+                    moved += await session.execute(
+                        _SQL["advance_timers"],
+                        term=term,
+                        next_run_at=move.next_slot_us,
+                        version=move.schedule_version,
+                        job_ids=listed(move.job_ids),
+                    )
+            if various:
+                values = {"next_run_ats": listed(_next_times(various)), **_jobs_of(various)}
+                moved += await session.execute(_SQL["advance_various_timers"], term=term, **values)
             if over:
                 moved += await session.execute(_SQL["end_timers"], term=term, **_jobs_of(over))
             return moved
@@ -193,22 +207,17 @@ class PostgresJobStore:
         await self._database.close()
 
 
-def _jobs_of(moves: Sequence[Move]) -> dict[str, list[int]]:
+def _jobs_of(moves: Sequence[Move]) -> dict[str, str | None]:
     return {
-        "job_ids": list(chain.from_iterable(move.job_ids for move in moves)),
-        "versions": list(
-            chain.from_iterable([move.schedule_version] * len(move.job_ids) for move in moves)
-        ),
+        "job_ids": listed(job_id for move in moves for job_id in move.job_ids),
+        "versions": listed(move.schedule_version for move in moves for _ in move.job_ids),
     }
 
 
-def _next_times(moves: Sequence[Move]) -> list[int]:
-    times: list[int] = []
+def _next_times(moves: Sequence[Move]) -> Iterable[int]:
     for move in moves:
         assert move.next_slot_us is not None
-        slot_us = move.next_slot_us
-        times += [slot_us + offset_us for offset_us in move.offsets_us]
-    return times
+        yield from map(move.next_slot_us.__add__, move.offsets_us)
 
 
 async def _add(session: Session, new: Sequence[NewJob], at: datetime) -> list[Added]:

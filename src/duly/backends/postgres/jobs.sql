@@ -94,24 +94,35 @@ DELETE FROM duly.timers WHERE job_id = :job_id;
 -- name: due_jobs
 -- The poll: reads the timers from the floor up to the horizon, and the rows of those jobs. Below
 -- the floor lie only rows that were moved on, which a vacuum has perhaps not removed yet.
-SELECT id, schedule, timezone, gap, repeat, ends_at, missed, next_run_at, jitter_offset,
-       timers.schedule_version, queue, priority, overlap = 'skip'
+SELECT next_run_at - jitter_offset AS slot, schedule, timezone, gap, repeat, ends_at, missed,
+       due.schedule_version, queue, priority, overlap = 'skip' AS exclusive,
+       array_agg(id), array_agg(jitter_offset), min(next_run_at) AS earliest
   FROM (SELECT * FROM duly.timers
          WHERE next_run_at >= :floor AND next_run_at <= :before
          ORDER BY next_run_at
-         LIMIT :limit) AS timers
+         LIMIT :limit) AS due
   JOIN duly.jobs ON id = job_id
- ORDER BY next_run_at;
+ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+ ORDER BY earliest;
 
 -- name: advance_timers
--- Each job to its next time, only while its schedule is the one that was read, and only under the
+-- Jobs to one next time, only while their schedule is the one that was read, and only under the
 -- term that stands in the partition's row. The row is held: no later term begins before the commit.
 WITH led AS MATERIALIZED (
   SELECT id FROM duly.partitions WHERE id = 0 AND term = :term FOR SHARE
 )
-UPDATE duly.timers
-   SET next_run_at = moves.next_run_at
-  FROM led, unnest(:job_ids::bigint[], :next_run_ats::bigint[], :versions::bigint[])
+UPDATE duly.timers SET next_run_at = :next_run_at
+  FROM led
+ WHERE job_id = ANY (:job_ids::text::bigint[]) AND schedule_version = :version;
+
+-- name: advance_various_timers
+-- The same for jobs each with a next time of its own.
+WITH led AS MATERIALIZED (
+  SELECT id FROM duly.partitions WHERE id = 0 AND term = :term FOR SHARE
+)
+UPDATE duly.timers SET next_run_at = moves.next_run_at
+  FROM led, unnest(:job_ids::text::bigint[], :next_run_ats::text::bigint[],
+                   :versions::text::bigint[])
             AS moves (job_id, next_run_at, schedule_version)
  WHERE timers.job_id = moves.job_id AND timers.schedule_version = moves.schedule_version;
 
@@ -120,7 +131,8 @@ WITH led AS MATERIALIZED (
   SELECT id FROM duly.partitions WHERE id = 0 AND term = :term FOR SHARE
 ), gone AS (
   DELETE FROM duly.timers
-   USING led, unnest(:job_ids::bigint[], :versions::bigint[]) AS moves (job_id, schedule_version)
+   USING led, unnest(:job_ids::text::bigint[], :versions::text::bigint[])
+              AS moves (job_id, schedule_version)
    WHERE timers.job_id = moves.job_id AND timers.schedule_version = moves.schedule_version
   RETURNING timers.job_id
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from duly.backends.postgres.database import Session, load_queries
+from duly.backends.postgres.database import Session, listed, load_queries
 from duly.run import PlannedRun, PlannedSlot, Status
 
 _SQL = load_queries("runs.sql")
@@ -13,18 +13,20 @@ _SQL = load_queries("runs.sql")
 
 async def save(session: Session, rows: Sequence[PlannedRun], at: int | None) -> int:
     values = {
-        "job_ids": [row.job_id for row in rows],
-        "slots": [row.slot_us for row in rows],
-        "due_ats": [row.due_us for row in rows],
+        "job_ids": listed(row.job_id for row in rows),
+        "slots": listed(row.slot_us for row in rows),
+        "due_ats": listed(row.due_us for row in rows),
         "queues": [row.queue for row in rows],
-        "priorities": [row.priority for row in rows],
-        "exclusives": [row.exclusive for row in rows],
-        "versions": [row.schedule_version for row in rows],
-        "manuals": [row.manual for row in rows],
+        "priorities": listed(row.priority for row in rows),
+        "exclusives": listed(row.exclusive for row in rows),
+        "versions": listed(row.schedule_version for row in rows),
+        "manuals": listed(row.manual for row in rows),
     }
     saved = await session.execute(_SQL["save_runs"], now=at, **values)
-    over = await session.fetch(_SQL["over"], **values)
-    saved += await _after_save(session, rows, saved, over, values)
+    there = len(rows) - saved
+    saved += await _heed_history(session, rows)
+    if there:
+        saved += len(await session.fetch(_SQL["take_up_runs"], **values))
     filed = [row for row in rows if row.status != Status.QUEUED]
     if filed:
         await session.execute(
@@ -40,8 +42,10 @@ async def save(session: Session, rows: Sequence[PlannedRun], at: int | None) -> 
 
 
 async def save_slot(session: Session, slot: PlannedSlot, at: int | None) -> int:
-    """`_save` for what a rush consists of, in half of its time."""
-    dues = [slot.slot_us + offset_us for offset_us in slot.offsets_us]
+    """`save` for what a rush consists of, in a third of its time.
+
+    Raises asyncpg.UniqueViolationError where a row of it is there already; `save` sees to that.
+    """
     saved = await session.execute(
         _SQL["save_slot"],
         slot=slot.slot_us,
@@ -49,52 +53,38 @@ async def save_slot(session: Session, slot: PlannedSlot, at: int | None) -> int:
         priority=slot.priority,
         exclusive=slot.exclusive,
         version=slot.schedule_version,
-        job_ids=slot.job_ids,
-        due_ats=dues,
+        job_ids=listed(slot.job_ids),
+        offsets=listed(slot.offsets_us) if any(slot.offsets_us) else None,
         now=at,
     )
-    over = await session.fetch(_SQL["over_of_slot"], slot=slot.slot_us, job_ids=slot.job_ids)
-    if saved == len(dues) and not over:
-        return saved
-    rows = list(rows_of(slot))
-    values = {
-        "job_ids": slot.job_ids,
-        "slots": [slot.slot_us] * len(dues),
-        "due_ats": dues,
-        "queues": [slot.queue] * len(dues),
-        "priorities": [slot.priority] * len(dues),
-        "exclusives": [slot.exclusive] * len(dues),
-        "versions": [slot.schedule_version] * len(dues),
-        "manuals": [False] * len(dues),
+    span = {"first": min(slot.job_ids), "last": max(slot.job_ids)}
+    if await session.row(_SQL["any_over"], slot=slot.slot_us, **span):
+        saved += await _heed_history(session, list(rows_of(slot)))
+    return saved
+
+
+async def _heed_history(session: Session, rows: Sequence[PlannedRun]) -> int:
+    """Of rows just saved, withdraw those that history holds, unless an edit had voided them.
+
+    Returns how many rows fewer there are, as a negative number.
+    """
+    keys = {
+        "job_ids": listed(row.job_id for row in rows),
+        "slots": listed(row.slot_us for row in rows),
     }
-    return saved + await _after_save(session, rows, saved, over, values)
-
-
-async def _after_save(
-    session: Session,
-    rows: Sequence[PlannedRun],
-    saved: int,
-    over: Sequence[Any],
-    values: dict[str, Any],
-) -> int:
-    """Deal with keys that were there already; how many rows more, or fewer, are new by that."""
-    change = 0
-    if over:
-        planned = {(row.job_id, row.slot_us): row for row in rows}
-        revived: list[tuple[int, int]] = []
-        kept: list[tuple[int, int]] = []
-        for row in over:
-            new = planned[row[0], row[1]]
-            again = row["voided"] and row["schedule_version"] < new.schedule_version
-            (revived if again and row["manual"] == new.manual else kept).append((row[0], row[1]))
-        if revived:
-            await session.execute(_SQL["revive_runs"], **_pairs(revived))
-        if kept:
-            change -= await session.execute(_SQL["withdraw_runs"], **_pairs(kept))
-    if saved < len(rows):
-        taken_up = await session.fetch(_SQL["take_up_runs"], **values)
-        change += len(taken_up)
-    return change
+    over = await session.fetch(_SQL["over"], **keys)
+    if not over:
+        return 0
+    planned = {(row.job_id, row.slot_us): row for row in rows}
+    revived: list[tuple[int, int]] = []
+    kept: list[tuple[int, int]] = []
+    for row in over:
+        new = planned[row[0], row[1]]
+        again = row["voided"] and row["schedule_version"] < new.schedule_version
+        (revived if again and row["manual"] == new.manual else kept).append((row[0], row[1]))
+    if revived:
+        await session.execute(_SQL["revive_runs"], **_pairs(revived))
+    return -await session.execute(_SQL["withdraw_runs"], **_pairs(kept)) if kept else 0
 
 
 def rows_of(slot: PlannedSlot) -> Iterable[PlannedRun]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from itertools import chain
 from typing import Any, TypeVar
 
 import asyncpg
@@ -32,6 +31,8 @@ _FOREVER = (1 << 63) - 1
 _CLAIMS = 5
 # How many claims look for overlaps after one that met any: those rarely come alone.
 _JUDGED = 100
+# Slots of fewer jobs than this are saved together, row by row.
+_MANY = 100
 _OPEN = (Status.QUEUED, Status.RUNNING)
 
 
@@ -69,13 +70,21 @@ class PostgresRunStore:
         return await self._filing({row.slot_us for row in rows}, work)
 
     async def save_slots(self, slots: Sequence[PlannedSlot], *, now: datetime | None = None) -> int:
-        at = self._at(now)
-        async with self._database.transaction() as session:
-            if len(slots) == 1:
-                return await planned.save_slot(session, slots[0], at)
-            return await planned.save(
-                session, list(chain.from_iterable(map(planned.rows_of, slots))), at
-            )
+        at, saved = self._at(now), 0
+        rows: list[PlannedRun] = []
+        for slot in slots:
+            if len(slot.job_ids) < _MANY:
+                rows += planned.rows_of(slot)
+                continue
+            try:
+                async with self._database.transaction() as session:
+                    saved += await planned.save_slot(session, slot, at)
+            except asyncpg.UniqueViolationError:
+                rows += planned.rows_of(slot)
+        if rows:
+            async with self._database.transaction() as session:
+                saved += await planned.save(session, rows, at)
+        return saved
 
     async def claim(
         self, worker: str, queues: Sequence[str], *, limit: int, now: datetime | None = None

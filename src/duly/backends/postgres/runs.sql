@@ -9,33 +9,33 @@ INSERT INTO duly.queue (job_id, scheduled_for, due_at, queue, priority, exclusiv
                         manual, queued_at)
 SELECT job_id, slot, due_at, queue, priority, exclusive, schedule_version, manual,
        coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-  FROM unnest(:job_ids::bigint[], :slots::bigint[], :due_ats::bigint[], :queues::text[],
-              :priorities::smallint[], :exclusives::boolean[], :versions::bigint[],
-              :manuals::boolean[])
+  FROM unnest(:job_ids::text::bigint[], :slots::text::bigint[], :due_ats::text::bigint[],
+              :queues::text[], :priorities::text::smallint[], :exclusives::text::boolean[],
+              :versions::text::bigint[], :manuals::text::boolean[])
        AS new (job_id, slot, due_at, queue, priority, exclusive, schedule_version, manual)
 ON CONFLICT DO NOTHING;
 
 -- name: save_slot
--- Rows to come of one slot that differ in nothing but the job and when it falls due.
+-- Rows to come of one slot that differ in nothing but the job and when it falls due. Where one is
+-- there already all of it is refused: to look for each would cost a third of the insert.
 INSERT INTO duly.queue (job_id, scheduled_for, due_at, queue, priority, exclusive, schedule_version,
                         manual, queued_at)
-SELECT job_id, :slot::bigint, due_at, :queue::text, :priority::smallint, :exclusive::boolean,
-       :version::bigint, false,
+SELECT job_id, :slot::bigint, :slot + coalesce(jitter, 0), :queue::text, :priority::smallint,
+       :exclusive::boolean, :version::bigint, false,
        coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-  FROM unnest(:job_ids::bigint[], :due_ats::bigint[]) AS new (job_id, due_at)
-ON CONFLICT DO NOTHING;
+  FROM unnest(:job_ids::text::bigint[], :offsets::text::bigint[]) AS new (job_id, jitter);
 
--- name: over_of_slot
--- Those of a slot that history holds. Asked after the insert, in its transaction: whoever ended one
--- in between had committed before the insert could take its key.
-SELECT job_id, scheduled_for, voided, manual, schedule_version
-  FROM duly.runs
- WHERE scheduled_for = :slot AND job_id = ANY (:job_ids::bigint[]);
+-- name: any_over
+-- A row where history may hold some of a slot: one look for thousands. Asked after the insert, in its
+-- transaction: whoever ended one in between had committed before the insert could take its key.
+SELECT 1 FROM duly.runs
+ WHERE scheduled_for = :slot AND job_id BETWEEN :first AND :last
+ LIMIT 1;
 
 -- name: over
--- The same for any keys: a look into the index for each, whatever the planner thinks of arrays.
+-- Those that history holds: a look into the index for each, whatever the planner thinks of arrays.
 SELECT history.*
-  FROM unnest(:job_ids::bigint[], :slots::bigint[]) AS keys (job_id, slot)
+  FROM unnest(:job_ids::text::bigint[], :slots::text::bigint[]) AS keys (job_id, slot)
  CROSS JOIN LATERAL
        (SELECT job_id, scheduled_for, voided, manual, schedule_version
           FROM duly.runs
@@ -59,9 +59,9 @@ DELETE FROM duly.runs
 UPDATE duly.queue
    SET due_at = new.due_at, queue = new.queue, priority = new.priority, exclusive = new.exclusive,
        schedule_version = new.schedule_version
-  FROM unnest(:job_ids::bigint[], :slots::bigint[], :due_ats::bigint[], :queues::text[],
-              :priorities::smallint[], :exclusives::boolean[], :versions::bigint[],
-              :manuals::boolean[])
+  FROM unnest(:job_ids::text::bigint[], :slots::text::bigint[], :due_ats::text::bigint[],
+              :queues::text[], :priorities::text::smallint[], :exclusives::text::boolean[],
+              :versions::text::bigint[], :manuals::text::boolean[])
        AS new (job_id, slot, due_at, queue, priority, exclusive, schedule_version, manual)
  WHERE queue.job_id = new.job_id AND queue.scheduled_for = new.slot
    AND queue.schedule_version < new.schedule_version AND attempts = 0 AND NOT running

@@ -17,7 +17,7 @@ from duly.errors import KeyReused
 from duly.job import Job, JobState, Task
 from duly.store import (
     Added,
-    DueJob,
+    DueGroup,
     JobFilter,
     Move,
     NameConflict,
@@ -145,10 +145,10 @@ class SqliteJobStore:
 
         return await self._database.write(work)
 
-    async def due(self, before: datetime, *, limit: int) -> list[DueJob]:
+    async def due(self, before: datetime, *, limit: int) -> list[DueGroup]:
         bounds = {"before": micros(before), "limit": limit}
         rows = await self._database.read(lambda db: db.execute(_SQL["due_jobs"], bounds).fetchall())
-        return [DueJob._make(row) for row in rows]
+        return [DueGroup._make((*row[:11], *map(json.loads, row[11:]))) for row in rows]
 
     async def advance(self, moves: Sequence[Move], *, term: int) -> int:
         def work(db: sqlite3.Connection) -> int:

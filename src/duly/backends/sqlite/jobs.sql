@@ -74,12 +74,14 @@ DELETE FROM timers WHERE job_id = :job_id;
 
 -- name: due_jobs
 -- The poll: reads the timers up to the horizon, and the rows of those jobs.
-SELECT id, schedule, timezone, gap, repeat, ends_at, missed, next_run_at, jitter_offset,
-       timers.schedule_version, queue, priority, overlap = 'skip'
-  FROM timers JOIN jobs ON id = job_id
- WHERE next_run_at <= :before
- ORDER BY next_run_at
- LIMIT :limit;
+SELECT next_run_at - jitter_offset, schedule, timezone, gap, repeat, ends_at, missed,
+       due.schedule_version, queue, priority, overlap = 'skip',
+       json_group_array(id), json_group_array(jitter_offset)
+  FROM (SELECT * FROM timers WHERE next_run_at <= :before ORDER BY next_run_at LIMIT :limit)
+       AS due
+  JOIN jobs ON id = job_id
+ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+ ORDER BY min(next_run_at);
 
 -- name: advance_timers
 -- Jobs of one next time. Only while their schedule is the one that was read.
