@@ -18,6 +18,7 @@ from bench.engines import Engine
 from bench.harness import Figure, show
 from bench.throughput import SLOTS
 from duly.clock import SystemClock, micros
+from duly.encoding import to_micros
 from duly.job import Command, JobSpec
 
 _HORIZON_S = 90.0
@@ -38,7 +39,7 @@ async def measure(engine: Engine, due: int, jitter: timedelta) -> list[Figure]:
     await stored.store_due(engine, spec, due, now=clock.now())
     registered = due / (time.monotonic() - stored_at)
     slot = micros(at)
-    last_due = slot + micros_of(jitter)
+    last_due = slot + to_micros(jitter)
     with stored.roles(engine, horizon_s=_HORIZON_S, slots=SLOTS) as roles:
         await stored.until(
             engine, "SELECT EXISTS (SELECT FROM duly.queue WHERE scheduled_for = $1)", slot,
@@ -79,10 +80,6 @@ async def measure(engine: Engine, due: int, jitter: timedelta) -> list[Figure]:
         Figure(f"{name}: start lateness p99", p99, "s"),
         Figure(f"{name}: start lateness, last", last, "s", note=faults),
     ]
-
-
-def micros_of(length: timedelta) -> int:
-    return length // timedelta(microseconds=1)
 
 
 async def main(jobs: int, due: int, jitters: list[float]) -> list[Figure]:
