@@ -7,7 +7,7 @@ the two versions. Values only: nothing here reads time or a database.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -125,8 +125,8 @@ class JobSpec:
     input: str | None = None
     jitter: timedelta = timedelta(0)
     overlap: Overlap = Overlap.SKIP
-    missed: Missed = field(default_factory=Missed)
-    retry: Retry = field(default_factory=Retry)
+    missed: Missed = Missed()
+    retry: Retry = Retry()
     timeout: timedelta = timedelta(hours=1)
     queue: str = "default"
     priority: int = 5

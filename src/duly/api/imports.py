@@ -3,17 +3,18 @@
     body ── Lines ──► batch ── read_job ──► specs ── register_many ──► one line of answer each
                  1,000 lines or 1 MiB               one transaction
 
-Neither the body nor the answer is ever whole in memory. Whatever breaks it off, between batches or
-within one, the client sends it all again: a job with a name is not made twice. A client that sends
-more than a batch must read the answer meanwhile, for the server reads no faster than it is read.
+One batch is read while the one before it is registered. Neither the body nor the answer is ever
+whole in memory. Whatever breaks it off, between batches or within one, the client sends it all
+again: a job with a name is not made twice. A client that sends more than a batch must read the
+answer meanwhile, for the server reads no faster than it is read.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -37,6 +38,8 @@ router = APIRouter(tags=["jobs"])
 
 # A line's number, and the line; None where it was too long to be kept.
 _Numbered = tuple[int, bytes | None]
+# The same with the line's job, or its fault; None for a line that was not kept.
+_Read = tuple[int, JobSpec | DulyError | None]
 
 
 @router.post("/jobs/import", **openapi.imports_jobs())
@@ -79,13 +82,35 @@ class _Streamed(StreamingResponse):
 async def _answers(site: Site, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     tally: Counter[str] = Counter()
     try:
-        async for batch in _batches(body):
-            yield await _register(site, batch, tally)
+        async with aclosing(_read_ahead(body)) as batches:
+            async for batch in batches:
+                yield await _register(site, batch, tally)
     except StoreUnavailable:
         yield b'{"error":%s}\n' % _unavailable()
         return
     told = {key: tally[key] for key in ("created", "existing", "failed")}
     yield write_json({"lines": tally.total(), **told}) + b"\n"
+
+
+async def _read_ahead(body: AsyncIterator[bytes]) -> AsyncGenerator[list[_Read]]:
+    """Each batch with its lines read; the next one is on its way while the caller has one."""
+    batches = _batches(body)
+
+    async def following() -> list[_Read] | None:
+        batch = await anext(batches, None)
+        if batch is None:
+            return None
+        # On a thread: reading a batch takes tens of milliseconds, in which others are answered.
+        return await asyncio.to_thread(lambda: [(number, _read(line)) for number, line in batch])
+
+    coming = asyncio.create_task(following())
+    try:
+        while (batch := await coming) is not None:
+            coming = asyncio.create_task(following())
+            yield batch
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
 
 
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[list[_Numbered]]:
@@ -108,14 +133,12 @@ async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[list[_Numbered]]
         yield batch
 
 
-async def _register(site: Site, batch: Sequence[_Numbered], tally: Counter[str]) -> bytes:
+async def _register(site: Site, batch: Sequence[_Read], tally: Counter[str]) -> bytes:
     """Register one batch; its lines of the answer. Raises StoreUnavailable."""
-    # On a thread: reading a batch takes tens of milliseconds, in which others are answered.
-    read = await asyncio.to_thread(lambda: [_read(line) for _, line in batch])
-    specs = [each for each in read if isinstance(each, JobSpec)]
+    specs = [each for _, each in batch if isinstance(each, JobSpec)]
     outcomes = iter(await register_many(site.jobs, site.team, specs, now=site.clock.now()))
     told = []
-    for (number, _), each in zip(batch, read, strict=True):
+    for number, each in batch:
         outcome = next(outcomes) if isinstance(each, JobSpec) else each
         match outcome:
             case Added(job, created=True):

@@ -10,8 +10,7 @@ from typing import Any, NotRequired
 
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from duly.api.idempotency import HEADER, REPLAYED
@@ -20,7 +19,7 @@ from duly.wire.bodies import JobBody, JobPatch
 
 JSON_LINES = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"
-_BODIES: tuple[type[BaseModel], ...] = (JobBody, JobPatch)
+_BODIES = (JobBody, JobPatch)
 
 
 class ProblemError(TypedDict):
@@ -196,8 +195,9 @@ def complete(app: FastAPI) -> None:
                 title=app.title, version=app.version, description=app.description, routes=app.routes
             )
             components = document.setdefault("components", {})
-            _, bodies = models_json_schema(
-                [(body, "validation") for body in _BODIES], ref_template=_REF
+            _, bodies = TypeAdapter.json_schemas(
+                [(body.__name__, "validation", TypeAdapter(body)) for body in _BODIES],
+                ref_template=_REF,
             )
             refusal = TypeAdapter(Problem).json_schema(ref_template=_REF)
             components["schemas"] = {
@@ -220,7 +220,7 @@ def _route(
     refused: tuple[int, ...] = (),
     always: tuple[int, ...] = _ALWAYS,
     status_code: int = 200,
-    body: type[BaseModel] | None = None,
+    body: type | None = None,
     keyed: bool = False,
     empty: bool = False,
     located: tuple[int, ...] = (),

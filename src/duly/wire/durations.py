@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from duly.errors import InvalidJob
 from duly.wire.faults import kind_of, quoted
@@ -98,6 +99,8 @@ def seconds(length: timedelta) -> float:
     return length / timedelta(seconds=1)
 
 
+# Few distinct lengths stand behind many jobs.
+@lru_cache(maxsize=4096)
 def _from_text(text: str) -> timedelta:
     if text.startswith("-"):
         raise InvalidJob(f"{quoted(text)} is negative; {_EXAMPLE}")

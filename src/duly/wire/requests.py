@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from duly.job import Command, JobSpec, Missed, MissedPolicy, Overlap, Retry
 from duly.schedule import Gap, Repeat
@@ -20,13 +20,14 @@ from duly.wire.faults import Fault, InvalidBody, faults_of, kind_of
 from duly.wire.jobs import command_document, missed_document, retry_document
 from duly.wire.schedules import read_schedule
 
+_JOB, _PATCH = TypeAdapter(JobBody), TypeAdapter(JobPatch)
 _DEFAULTS = JobSpec(schedule="", command=Command())
 _TIMING = ("schedule", "timezone", "gap", "repeat")
 
 
 def read_job(document: Json) -> JobSpec:
     """The spec that the body of POST /jobs describes. Raises InvalidBody with all its faults."""
-    given, faults = _checked(JobBody, document)
+    given, faults = _checked(_JOB, document)
     schedule, timing_faults = read_schedule(document if isinstance(document, dict) else {})
     faults += timing_faults
     if given is None or schedule is None or faults:
@@ -48,7 +49,7 @@ def patched(spec: JobSpec, patch: Json) -> JobSpec:
         "input": spec.input,
         "command": spec.command,
     }
-    given, faults = _checked(JobPatch, patch, together)
+    given, faults = _checked(_PATCH, patch, together)
     schedule: str | None = spec.schedule
     if not patch.keys().isdisjoint(_TIMING):
         before = {key: str(getattr(spec, key)) for key in _TIMING}
@@ -61,7 +62,7 @@ def patched(spec: JobSpec, patch: Json) -> JobSpec:
 
 
 def _checked(
-    model: type[JobFields], document: Json, before: Mapping[str, Any] | None = None
+    reader: TypeAdapter[Any], document: Json, before: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any] | None, list[Fault]]:
     """The values that the body gives, and its faults, those between fields included.
 
@@ -71,9 +72,9 @@ def _checked(
     if not isinstance(document, dict):
         return None, [_no_object(document)]
     try:
-        body = model.model_validate(document)
+        body = reader.validate_python(document)
     except ValidationError as error:
-        return None, faults_of(error, list(model.model_fields))
+        return None, faults_of(error, [*JobBody.__annotations__])
     given = _given(body)
     return given, _faults_between({**(before or {}), **dict.fromkeys(document), **given})
 
@@ -133,40 +134,40 @@ def _given(body: JobFields) -> dict[str, Any]:
     """The values that the body gives, as a spec holds them; null gives none."""
     return {
         key: _READ[key](value) if key in _READ else value
-        for key in body.model_fields_set
-        if (value := getattr(body, key)) is not None
+        for key, value in body.items()
+        if value is not None
     }
 
 
 def _command(body: str | CommandBody) -> Command:
     if isinstance(body, str):
         return Command(name=body)
-    return Command(
-        name=body.name,
-        exec=None if body.exec is None else tuple(body.exec),
-        shell=body.shell,
-        cwd=body.cwd,
-        env=tuple((body.env or {}).items()),
-        stdin=body.stdin,
-        user=body.user,
-    )
+    given: dict[str, Any] = {key: value for key, value in body.items() if value is not None}
+    if "exec" in given:
+        given["exec"] = tuple(given["exec"])
+    if "env" in given:
+        given["env"] = tuple(given["env"].items())
+    return Command(**given)
 
 
 def _missed(body: str | MissedBody) -> Missed:
     if isinstance(body, str):
         return Missed(MissedPolicy(body))
-    given = {key: value for key, value in body if value is not None}
-    if body.policy is not None:
-        given["policy"] = MissedPolicy(body.policy)
+    given: dict[str, Any] = {key: value for key, value in body.items() if value is not None}
+    if "policy" in given:
+        given["policy"] = MissedPolicy(given["policy"])
     return Missed(**given)
 
 
 def _retry(body: str | RetryBody) -> Retry:
     if isinstance(body, str):
         return Retry.never()
-    retry = Retry(**{key: value for key, value in body if value is not None})
+    given: dict[str, Any] = {key: value for key, value in body.items() if value is not None}
+    retry = Retry(**given)
+    if "cap" in given or retry.backoff <= retry.cap:
+        return retry
     # Whoever asks for a longer first wait than the usual cap, and for no other cap, gets it.
-    return replace(retry, cap=max(retry.cap, retry.backoff)) if body.cap is None else retry
+    return replace(retry, cap=retry.backoff)
 
 
 # How a field's JSON form becomes the spec's value; the others are the same in both.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -90,6 +90,15 @@ class Session:
         """How many rows it touched."""
         status = await self._connection.execute(query.text, *_ordered(query, values))
         return _rows_of(status)
+
+    async def copy(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows that all have the same columns, in one COPY: half the cost of an INSERT."""
+        await self._connection.copy_records_to_table(
+            table,
+            schema_name="duly",
+            columns=list(rows[0]),
+            records=[tuple(row.values()) for row in rows],
+        )
 
     async def script(self, text: str) -> None:
         """Statements without values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 
@@ -11,7 +12,7 @@ from duly.backends.job_rows import added_job, changed_values, job_of, new_values
 from duly.backends.postgres.database import Database, Record, Session, listed, load_queries
 from duly.backends.postgres.floor import LOWEST, Floor
 from duly.clock import Clock, instant, micros
-from duly.errors import KeyReused
+from duly.errors import KeyReused, StoreUnavailable
 from duly.job import Job, JobState, Task
 from duly.store import (
     Added,
@@ -28,6 +29,8 @@ _SQL = load_queries("jobs.sql")
 
 # Moves of fewer jobs than this go together, whatever their next times.
 _MANY = 100
+# How often jobs are added again after another call had the same names.
+_ADDS = 5
 
 _Answer = Callable[[Job], StoredAnswer]
 
@@ -70,15 +73,21 @@ class PostgresJobStore:
                 if known is not None and known["job_id"] is not None:
                     rows = await session.fetch(_SQL["jobs_by_ids"], ids=[known["job_id"]])
                     return Added(job_of(rows[0]), created=False)
-            (added,) = await _add(session, [new], at)
+            added = await _add(session, new, at)
             if added.created and request is not None and answer is not None:
                 await _store_answer(session, request, answer(added.job), added.job.id, at)
             return added
 
     async def add_many(self, new: Sequence[NewJob], *, now: datetime | None = None) -> list[Added]:
         at = now or await self.now()
-        async with self._database.transaction() as session:
-            return await _add(session, new, at)
+        for _ in range(_ADDS):
+            try:
+                async with self._database.transaction() as session:
+                    return await _add_many(session, new, at)
+            except asyncpg.UniqueViolationError:
+                # Another call added one of these names meanwhile; now it is found.
+                continue
+        raise StoreUnavailable("other registrations of the same names were in the way; repeat it")
 
     async def recall(self, request: RequestKey) -> StoredAnswer | None:
         known = await self._database.row(
@@ -220,26 +229,55 @@ def _next_times(moves: Sequence[Move]) -> Iterable[int]:
         yield from map(move.next_slot_us.__add__, move.offsets_us)
 
 
-async def _add(session: Session, new: Sequence[NewJob], at: datetime) -> list[Added]:
-    """Add all in one statement, by ids taken beforehand: those that come back were added."""
-    if not new:
-        return []
-    ids = [row[0] for row in await session.fetch(_SQL["take_ids"], amount=len(new))]
-    rows = [new_values(each) for each in new]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    rows_added = await session.fetch(_SQL["add_jobs"], id=ids, now=micros(at), **columns)
-    added = {row[0] for row in rows_added}
+async def _add(session: Session, new: NewJob, at: datetime) -> Added:
+    row = await session.row(_SQL["add_job"], now=micros(at), **new_values(new))
+    if row is not None:
+        return Added(added_job(row[0], new, at), created=True)
+    names = {"team": new.team, "names": [new.spec.name]}
+    (known,) = await session.fetch(_SQL["jobs_by_names"], **names)
+    return Added(job_of(known), created=False)
+
+
+async def _add_many(session: Session, new: Sequence[NewJob], at: datetime) -> list[Added]:
+    """Add all whose names are free, by ids taken beforehand.
+
+    Raises asyncpg.UniqueViolationError where another call takes such a name meanwhile. The rows go
+    in by name: of two calls with the same names, neither then waits for one that the other has
+    while it holds one that the other waits for.
+    """
     there: dict[tuple[str, str | None], Job] = {}
-    for team in {each.team for job_id, each in zip(ids, new, strict=True) if job_id not in added}:
-        names = [each.spec.name for each in new if each.team == team]
+    for team in {each.team for each in new}:
+        names = [each.spec.name for each in new if each.team == team and each.spec.name is not None]
         found = await session.fetch(_SQL["jobs_by_names"], team=team, names=names)
         there |= {(team, row["name"]): job_of(row) for row in found}
-    return [
-        Added(added_job(job_id, each, at), created=True)
-        if job_id in added
-        else Added(there[each.team, each.spec.name], created=False)
-        for job_id, each in zip(ids, new, strict=True)
+    ids = iter(await session.fetch(_SQL["take_ids"], amount=len(new)))
+    outcomes: list[Added] = []
+    rows: list[dict[str, Any]] = []
+    at_us = micros(at)
+    versions = {"schedule_version": 1, "version": 1}
+    versions |= {"created_at": at_us, "updated_at": at_us, "changed_at": at_us}
+    for each in new:
+        name = each.team, each.spec.name
+        known = there.get(name)
+        if known is not None:
+            outcomes.append(Added(known, created=False))
+            continue
+        job = added_job(next(ids)[0], each, at)
+        rows.append({"id": job.id, **new_values(each), **versions})
+        outcomes.append(Added(job, created=True))
+        if each.spec.name is not None:
+            there[name] = job
+    rows.sort(key=lambda row: (row["team"], row["name"] or ""))
+    timers = [
+        {"job_id": row["id"], "next_run_at": next_run_at, "schedule_version": 1}
+        for row in rows
+        if (next_run_at := row.pop("next_run_at")) is not None
     ]
+    if rows:
+        await session.copy("jobs", rows)
+    if timers:
+        await session.copy("timers", timers)
+    return outcomes
 
 
 async def _hold(session: Session, request: RequestKey) -> Record | None:

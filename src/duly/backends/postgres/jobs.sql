@@ -4,41 +4,24 @@
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
 -- name: take_ids
-SELECT nextval(pg_get_serial_sequence('duly.jobs', 'id')) FROM generate_series(1, :amount::integer);
+SELECT nextval('duly.jobs_id_seq') FROM generate_series(1, :amount::integer);
 
--- name: add_jobs
--- Nothing for those whose team has a live job of the name: the caller then reads that one. The
--- active ones get their timers in the same statement. They go in by name: of two calls with the same
--- names, each in its own order, neither then waits for a name that the other has while it holds one
--- that the other waits for.
+-- name: add_job
+-- Nothing where the team has a live job of the name: the caller then reads that one.
 WITH added AS (
-  INSERT INTO duly.jobs (id, team, name, description, schedule, timezone, gap, repeat, starts_at,
+  INSERT INTO duly.jobs (team, name, description, schedule, timezone, gap, repeat, starts_at,
                          ends_at, command, input, jitter, overlap, missed, retry, timeout, queue,
                          priority, owner, alert, source, jitter_offset, state, schedule_version,
                          version, created_at, updated_at, changed_at)
-  OVERRIDING SYSTEM VALUE
-  SELECT id, team, name, description, schedule, timezone, gap, repeat, starts_at,
-         ends_at, command, input, jitter, overlap, missed, retry, timeout, queue,
-         priority, owner, alert, source, jitter_offset, state, 1,
-         1, :now::bigint, :now, :now
-    FROM unnest(:id::bigint[], :team::text[], :name::text[], :description::text[],
-                :schedule::text[], :timezone::text[], :gap::text[], :repeat::text[],
-                :starts_at::bigint[], :ends_at::bigint[], :command::text[], :input::text[],
-                :jitter::bigint[], :overlap::text[], :missed::text[], :retry::text[],
-                :timeout::bigint[], :queue::text[], :priority::smallint[], :owner::text[],
-                :alert::text[], :source::text[], :jitter_offset::bigint[], :state::text[])
-         AS new (id, team, name, description, schedule, timezone, gap, repeat, starts_at,
-                 ends_at, command, input, jitter, overlap, missed, retry, timeout, queue,
-                 priority, owner, alert, source, jitter_offset, state)
-   ORDER BY team, name, id
+  VALUES (:team, :name, :description, :schedule, :timezone, :gap, :repeat, :starts_at,
+          :ends_at, :command, :input, :jitter, :overlap, :missed, :retry, :timeout, :queue,
+          :priority, :owner, :alert, :source, :jitter_offset, :state, 1,
+          1, :now, :now, :now)
   ON CONFLICT (team, name) WHERE name IS NOT NULL AND state <> 'deleted' DO NOTHING
   RETURNING id
 ), timed AS (
   INSERT INTO duly.timers (job_id, next_run_at, schedule_version)
-  SELECT id, next_run_at, 1
-    FROM added JOIN unnest(:id::bigint[], :next_run_at::bigint[]) AS new (id, next_run_at)
-         USING (id)
-   WHERE next_run_at IS NOT NULL
+  SELECT id, :next_run_at::bigint, 1 FROM added WHERE :next_run_at IS NOT NULL
 )
 SELECT id FROM added;
 
