@@ -1,4 +1,6 @@
-"""Registration through the API: one job a request, 16 clients at once.
+"""Registration through the API: one job a request by 16 clients at once, and 100,000 jobs in one.
+
+    python -m bench.register [sqlite] [postgres]
 
 The clients speak plain HTTP over sockets: a client library would take more of the two cores than
 the server does.
@@ -8,20 +10,57 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import httpx
 
-from bench.harness import Figure, folder, show, stopwatch
+from bench import engines
+from bench.harness import Figure, show, stopwatch
 from bench.server import running
 
 JOBS = 3_000
 CLIENTS = 16
+IMPORTED = 100_000
+_CHUNK = 500
 
 
-async def measure() -> list[Figure]:
-    with folder() as place, running(place) as (url, headers):
-        seconds = await _register(httpx.URL(url), headers)
-    return [Figure(f"jobs registered by API, {CLIENTS} clients", JOBS / seconds, "/s")]
+async def measure(names: Sequence[str] = ("sqlite",)) -> list[Figure]:
+    figures: list[Figure] = []
+    for name in names:
+        async with engines.sqlite() if name == "sqlite" else engines.postgres() as engine:
+            _, place, *options = engine.options
+            with running(Path(place), *options) as (url, headers):
+                one_by_one = await _register(httpx.URL(url), headers)
+                at_once = await asyncio.to_thread(_import, url, headers)
+        figures += [
+            Figure(f"jobs registered by API, {CLIENTS} clients, {name}", JOBS / one_by_one, "/s"),
+            Figure(f"jobs imported by API, {name}", IMPORTED / at_once, "/s"),
+        ]
+    return figures
+
+
+def _import(url: str, headers: dict[str, str]) -> float:
+    chunks = list(_lines())
+    with (
+        stopwatch() as watch,
+        httpx.stream("POST", f"{url}/jobs/import", headers=headers, content=iter(chunks)) as answer,
+    ):
+        summary = [*answer.iter_lines()][-1]
+    assert json.loads(summary)["created"] == IMPORTED, summary
+    return watch.seconds
+
+
+def _lines() -> Iterator[bytes]:
+    for first in range(0, IMPORTED, _CHUNK):
+        numbers = range(first, first + _CHUNK)
+        yield b"".join(json.dumps(_job("import", n)).encode() + b"\n" for n in numbers)
+
+
+def _job(name: str, number: int) -> dict[str, object]:
+    command = {"exec": ["/bin/true"]}
+    return {"name": f"{name}-{number}", "schedule": "daily 02:00", "command": command}
 
 
 async def _register(url: httpx.URL, headers: dict[str, str]) -> float:
@@ -41,12 +80,7 @@ async def _register(url: httpx.URL, headers: dict[str, str]) -> float:
 
 
 def _request(url: httpx.URL, headers: dict[str, str], number: int) -> bytes:
-    job = {
-        "name": f"job-{number}",
-        "schedule": "daily 02:00",
-        "command": {"exec": ["/bin/true"]},
-    }
-    body = json.dumps(job).encode()
+    body = json.dumps(_job("job", number)).encode()
     lines = [
         "POST /jobs HTTP/1.1",
         f"Host: {url.netloc.decode()}",
@@ -65,4 +99,4 @@ async def _answer(reader: asyncio.StreamReader) -> int:
 
 
 if __name__ == "__main__":
-    show("Registration, SQLite", asyncio.run(measure()))
+    show("Registration", asyncio.run(measure(sys.argv[1:] or ["sqlite", "postgres"])))

@@ -139,8 +139,14 @@ class Role:
 
 
 @contextmanager
-def roles(engine: Engine, *, horizon_s: float, slots: int) -> Iterator[list[Role]]:
-    """A scheduler and a worker whose commands do nothing, as processes while the block lasts."""
+def roles(
+    engine: Engine, *, horizon_s: float, slots: int, notes: Path | None = None
+) -> Iterator[list[Role]]:
+    """A scheduler and a worker whose commands do nothing, as processes while the block lasts.
+
+    Args:
+        notes: where the worker writes what it starts and what was acknowledged.
+    """
     assert engine.url is not None
     argvs = {
         "scheduler": [
@@ -149,6 +155,8 @@ def roles(engine: Engine, *, horizon_s: float, slots: int) -> Iterator[list[Role
         ],
         "worker": [sys.executable, "-m", "bench.noop_worker", engine.url, str(slots)],
     }
+    if notes is not None:
+        argvs["worker"].append(str(notes))
     processes = {name: subprocess.Popen(argv, cwd=ROOT) for name, argv in argvs.items()}
     watched = [Role(name, psutil.Process(each.pid)) for name, each in processes.items()]
     over = Event()

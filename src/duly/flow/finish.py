@@ -2,7 +2,7 @@
 
 A result whose run is no longer the worker's changes nothing and becomes an event: another worker
 holds the run, or a person ended it. A crash before the call leaves the run to the sweep, which
-counts the try as lost; a repeated call finds the run settled and is discarded.
+counts the try as lost. A call whose answer was lost may be repeated: it finds its result stored.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from duly.clock import instant
 from duly.encoding import to_micros
 from duly.events import Event, ResultDiscarded, RunEnded
 from duly.executor import Result
 from duly.job import Retry
 from duly.policy import after_try
-from duly.run import ClaimedRun, Outcome
+from duly.run import ClaimedRun, Outcome, Status
 from duly.store import RunStore, Settlement
 
 
@@ -35,13 +36,25 @@ async def finish(runs: RunStore, ended: Sequence[Ended], *, tell_all: bool = Tru
     """
     settlements = [settlement(each) for each in ended]
     ours = await runs.settle(settlements)
-    return [
-        RunEnded(s.run.key, s.run.attempt, s.outcome, s.status, s.reason)
-        if held
-        else ResultDiscarded(s.run.key, s.run.attempt, s.run.token)
-        for s, held in zip(settlements, ours, strict=True)
-        if tell_all or not held or s.outcome is not Outcome.SUCCEEDED
-    ]
+    events: list[Event] = []
+    for s, held in zip(settlements, ours, strict=True):
+        if not held and not await _is_stored(runs, s):
+            events.append(ResultDiscarded(s.run.key, s.run.attempt, s.run.token))
+        elif tell_all or s.outcome is not Outcome.SUCCEEDED:
+            events.append(RunEnded(s.run.key, s.run.attempt, s.outcome, s.status, s.reason))
+    return events
+
+
+async def _is_stored(runs: RunStore, s: Settlement) -> bool:
+    """Whether an earlier call, whose answer was lost, has stored this very result."""
+    if s.status is Status.SUCCEEDED:
+        run = await runs.get(s.run.key)
+        return run is not None and (run.status, run.token) == (s.status, s.run.token)
+    finished_at = instant(s.finished_us)
+    return any(
+        (each.attempt, each.outcome, each.finished_at) == (s.run.attempt, s.outcome, finished_at)
+        for each in await runs.tries(s.run.key)
+    )
 
 
 def settlement(ended: Ended) -> Settlement:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from duly.events import ResultDiscarded
+from duly.events import ResultDiscarded, RunEnded
 from duly.executor import Result
 from duly.flow.finish import Ended, finish
 from duly.flow.rescue import rescue
@@ -85,6 +85,25 @@ async def test_the_result_of_a_lost_try_is_discarded_and_told(plant: Plant) -> N
     events = await finish(plant.runs, [Ended(lost.run, job.spec.retry, late)])
     assert events == [ResultDiscarded(lost.run.key, 1, lost.run.token)]
     assert (await plant.run(job, at(2, 0))).status is Status.QUEUED
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, FAILED, Outcome.INTERRUPTED])
+async def test_a_result_whose_answer_was_lost_is_found_stored(
+    plant: Plant, outcome: Outcome
+) -> None:
+    """L027: the worker tells the database again; nothing of it is told as discarded."""
+    job = await plant.register("daily 02:00")
+    await plant.tick(at(2, 0))
+    (claimed,) = await plant.work(at(2, 0))
+    result = Result(outcome, plant.clock.now_us(), plant.clock.now_us())
+    ended = Ended(claimed.run, job.spec.retry, result)
+    events = await finish(plant.runs, [ended])
+    assert isinstance(events[0], RunEnded)
+    assert await finish(plant.runs, [ended]) == events
+    other = ended._replace(result=result._replace(outcome=Outcome.TIMED_OUT))
+    assert await finish(plant.runs, [other]) == [
+        ResultDiscarded(claimed.run.key, 1, claimed.run.token)
+    ]
 
 
 async def test_a_job_that_is_not_safe_to_repeat_is_tried_once(plant: Plant) -> None:
