@@ -36,7 +36,7 @@ from tests.postgres import Server
 
 _DOWN_S = 1.0
 _SAVED = """
-SELECT count(*) = $2 FROM (SELECT FROM duly.queue WHERE scheduled_for = $1 LIMIT $2) AS some
+SELECT count(*) = $2 FROM (SELECT FROM duly.queue WHERE scheduled_for = $1 LIMIT $2) AS saved
 """
 _WORKED_OFF = "SELECT NOT EXISTS (SELECT FROM duly.queue WHERE scheduled_for = $1)"
 _ROWS = "SELECT job_id, token, status, started_at < due_at FROM duly.runs WHERE scheduled_for = $1"

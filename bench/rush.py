@@ -62,23 +62,25 @@ async def measure(engine: Engine, due: int, jitter: timedelta) -> list[Figure]:
         await asyncio.sleep(1)
         told = "; ".join(role.told() for role in roles)
     ((count, early, least, most, (p50, p99, last)),) = await stored.rows_of(engine, _LATENESS, slot)
-    rate = due / worked_s
-    faults = f"{due - count} missed, {early} early, tries {least} to {most}"
-    name = "sharp" if not jitter else f"jitter {jitter}"
+    faults = f"{due - count} missed, {early} early, tries {least} to {most}; {told}"
+    if jitter:
+        name, unit, scale = f"jitter {jitter}", "ms", 1000
+        rush = []
+    else:
+        name, unit, scale = "sharp", "s", 1
+        when = "planned before it" if planned_in_time else "planning went on beyond it"
+        share = 100 * claimable / due
+        rush = [
+            Figure("sharp: planning", due / planning_s, "/s", note=f"{planning_s:.1f} s"),
+            Figure("sharp: claimable at the instant", share, "%", reach="100 %", note=when),
+            Figure("sharp: runs worked off", due / worked_s, "/s"),
+        ]
     return [
         Figure(f"{name}: jobs registered in bulk", registered, "/s"),
-        Figure(f"{name}: planning", planning_s, "s", note=f"{due / planning_s:,.0f} jobs/s"),
-        Figure(
-            f"{name}: claimable at the instant",
-            100 * claimable / due,
-            "%",
-            reach="100 %",
-            note="planned before it" if planned_in_time else "planning went on beyond it",
-        ),
-        Figure(f"{name}: runs worked off", rate, "/s", note=told),
-        Figure(f"{name}: start lateness p50", p50, "s"),
-        Figure(f"{name}: start lateness p99", p99, "s"),
-        Figure(f"{name}: start lateness, last", last, "s", note=faults),
+        *rush,
+        Figure(f"{name}: start lateness p50", scale * p50, unit),
+        Figure(f"{name}: start lateness p99", scale * p99, unit),
+        Figure(f"{name}: start lateness, last", scale * last, unit, note=faults),
     ]
 
 
